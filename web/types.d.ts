@@ -184,7 +184,7 @@ declare namespace View {
     at?: string;
     parent?: ToolRow;
     /** It belongs to the session that this one was forked from. */
-    is_past?: boolean;
+    isPast?: boolean;
   }
   interface RunRow extends RowBase {
     kind: "run";
@@ -211,9 +211,9 @@ declare namespace View {
     typing: string;
     output: string;
     status?: Wire.Status;
-    ended_at?: string;
+    endedAt?: string;
     agent?: Wire.Item;
-    agent_status?: Wire.Status;
+    agentStatus?: Wire.Status;
     children: Row[];
     ask?: AskRow;
     /** What its sub-agent took, and with which model. */
@@ -255,7 +255,7 @@ declare namespace View {
     outcome: string;
     error?: { code: string; message: string };
     denials: number;
-    duration_ms?: number;
+    durationMs?: number;
     tokens?: Wire.Tokens;
     cost?: number;
   }
@@ -267,10 +267,10 @@ declare namespace View {
     label: string;
     /** Events after this one may show it. */
     after: number;
-    is_accepted: boolean;
-    is_recording: boolean;
+    isAccepted: boolean;
+    isRecording: boolean;
     /** Stop was pressed before the server had answered. */
-    is_stopped: boolean;
+    isStopped: boolean;
   }
   /** Where a fork leaves its parent. */
   interface ForkRow extends RowBase {

@@ -1,50 +1,50 @@
 // Which agents there are: asked for once, offered before a session and in the prompt box.
 
 import { ApiError, get, sentence } from "./api.js";
-import { draw_search, draw_start, mark_agent } from "./start.js";
+import { drawSearch, drawStart, markAgent } from "./start.js";
 
 export class Agents {
   #composer;
   /** @type {Wire.Engines | undefined} */
   #known;
   /** The server has listed them, so it has accepted the token. */
-  onfound = () => {};
+  onFound = () => {};
   /** The server does not accept the token. */
-  onrefused = () => {};
+  onRefused = () => {};
 
   /** @param {import("./composer.js").Composer} composer */
   constructor(composer) {
     this.#composer = composer;
-    composer.onpick = mark_agent;
+    composer.onPick = markAgent;
   }
 
-  get is_known() {
+  get isKnown() {
     return this.#known !== undefined;
   }
 
   async find() {
     this.#known = undefined;
-    draw_search();
+    drawSearch();
     try {
       this.#known = await get("/api/engines");
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) this.onrefused();
-      else draw_search(sentence(error));
+      if (error instanceof ApiError && error.status === 401) this.onRefused();
+      else drawSearch(sentence(error));
       return;
     }
-    this.onfound();
+    this.onFound();
     if (this.#known) this.#composer.engines(this.#known);
     this.draw();
   }
 
   draw() {
     if (!this.#known) return;
-    draw_start(
+    drawStart(
       this.#known,
       (engine) => this.#composer.pick(engine),
       (engine, prompt) => void this.#composer.send({ engine, prompt }),
     );
-    mark_agent(this.#composer.engine);
+    markAgent(this.#composer.engine);
   }
 
   /** What an engine is able to do, if it is listed. @param {string} engine */

@@ -15,16 +15,16 @@ function marks() {
 }
 
 /** @param {string} id */
-export function is_answered_here(id) {
+export function isAnsweredHere(id) {
   return marks().some(([it]) => it === id);
 }
 
-/** @param {string} id @param {boolean} is_mine */
-export function note_answer(id, is_mine) {
+/** @param {string} id @param {boolean} isMine */
+export function noteAnswer(id, isMine) {
   const others = marks().filter(([it, tab]) => it !== id || tab !== TAB);
-  remember(KEY, (is_mine ? [...others, [id, TAB]] : others).slice(-MAX));
+  remember(KEY, (isMine ? [...others, [id, TAB]] : others).slice(-MAX));
 }
 
-export function forget_answers() {
+export function forgetAnswers() {
   forget(KEY);
 }

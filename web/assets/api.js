@@ -16,7 +16,7 @@ export class ApiError extends Error {
 let forbidden = () => {};
 
 /** @param {() => void} act */
-export function on_forbidden(act) {
+export function onForbidden(act) {
   forbidden = act;
 }
 
@@ -24,12 +24,12 @@ export function on_forbidden(act) {
 let ahead = 0;
 
 /** What the server's clock says, about. */
-export function server_now() {
+export function serverNow() {
   return Date.now() + ahead;
 }
 
 /** @param {Response} response */
-function compare_clocks(response) {
+function compareClocks(response) {
   const said = Date.parse(response.headers.get("Date") ?? "");
   // Whole seconds are told, some time ago: a small difference is none.
   if (Number.isFinite(said)) ahead = Math.abs(said - Date.now()) > 2_000 ? said - Date.now() : 0;
@@ -57,7 +57,7 @@ export async function request(path, init = {}) {
     if (init.signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "the server cannot be reached");
   }
-  compare_clocks(response);
+  compareClocks(response);
   if (response.ok) return response;
   if (response.status === 403) forbidden();
   const body = await response.json().catch(() => undefined);
@@ -82,13 +82,13 @@ export async function post(path, body) {
 }
 
 /** @param {string} id */
-export function session_path(id) {
+export function sessionPath(id) {
   return `/api/sessions/${encodeURIComponent(id)}`;
 }
 
 /** A file below the directory of a session. @param {string} session @param {string} path */
 export async function file(session, path) {
-  return (await request(`${session_path(session)}/file?path=${encodeURIComponent(path)}`)).blob();
+  return (await request(`${sessionPath(session)}/file?path=${encodeURIComponent(path)}`)).blob();
 }
 
 /** Answers what an agent asks; what went wrong, if something did. @param {View.AskRow} row @param {import("./cards.js").Answer} answer */

@@ -1,56 +1,56 @@
 // One kind of row, one kind of card.
 
-import { ask_card } from "./cards/ask.js";
-import { message_card, reasoning_card } from "./cards/message.js";
-import { compaction_card, end_card, fork_card, notice_card, other_card, pending_card, run_card } from "./cards/notes.js";
-import { plan_card } from "./cards/plan.js";
-import { tool_card } from "./cards/tool.js";
+import { askCard } from "./cards/ask.js";
+import { messageCard, reasoningCard } from "./cards/message.js";
+import { compactionCard, endCard, forkCard, noticeCard, otherCard, pendingCard, runCard } from "./cards/notes.js";
+import { planCard } from "./cards/plan.js";
+import { toolCard } from "./cards/tool.js";
 
 /**
  * A row in the document. `update` brings it up to date with its row.
- * @typedef {{ node: HTMLElement, update: () => void, tick?: () => void, is_kept?: boolean, seen?: number }} View
+ * @typedef {{ node: HTMLElement, update: () => void, tick?: () => void, isKept?: boolean, seen?: number }} View
  */
 
 /**
  * What cards can ask for and do.
  * @typedef {object} Context
  * @property {string} session
- * @property {() => boolean} is_recording whether what is asked was answered long ago
- * @property {(row: View.Row) => boolean} is_open
- * @property {(row: View.Row, is_open: boolean) => void} set_open
- * @property {(row: View.AskRow) => boolean} can_change
+ * @property {() => boolean} isRecording whether what is asked was answered long ago
+ * @property {(row: View.Row) => boolean} isOpen
+ * @property {(row: View.Row, isOpen: boolean) => void} setOpen
+ * @property {(row: View.AskRow) => boolean} canChange
  * @property {(row: View.AskRow, answer: Answer) => Promise<string | undefined>} settle
- * @property {(path: string) => void} open_file
+ * @property {(path: string) => void} openFile
  */
 
 /** @typedef {{ decision: "allow" | "allow_always" | "deny", message?: string, input?: any }} Answer */
 
 /** @param {View.Row} row @param {Context} context @returns {View} */
-export function view_of(row, context) {
+export function viewOf(row, context) {
   switch (row.kind) {
     case "message":
-      return message_card(row);
+      return messageCard(row);
     case "reasoning":
-      return reasoning_card(row, context);
+      return reasoningCard(row, context);
     case "tool":
-      return tool_card(row, context);
+      return toolCard(row, context);
     case "plan":
-      return plan_card(row);
+      return planCard(row);
     case "ask":
-      return ask_card(row, context);
+      return askCard(row, context);
     case "run":
-      return run_card(row);
+      return runCard(row);
     case "end":
-      return end_card(row);
+      return endCard(row);
     case "notice":
-      return notice_card(row);
+      return noticeCard(row);
     case "compaction":
-      return compaction_card(row, context);
+      return compactionCard(row, context);
     case "other":
-      return other_card(row, context);
+      return otherCard(row, context);
     case "pending":
-      return pending_card(row);
+      return pendingCard(row);
     case "fork":
-      return fork_card(row);
+      return forkCard(row);
   }
 }

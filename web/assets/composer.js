@@ -1,11 +1,11 @@
 // The prompt box, with what a run is started with: agent, model, permissions, directory.
 
-import { ApiError, post, request, sentence, session_path } from "./api.js";
-import { add, button, by_id, coded, h, icon } from "./dom.js";
-import { draft, keep_draft } from "./drafts.js";
-import { may, role_missing, why_not } from "./me.js";
+import { ApiError, post, request, sentence, sessionPath } from "./api.js";
+import { add, button, byId, coded, h, icon } from "./dom.js";
+import { draft, keepDraft } from "./drafts.js";
+import { may, roleMissing, whyNot } from "./me.js";
 import { recall, remember } from "./store.js";
-import { agent_name, agent_title, first_line, is_recording, visible } from "./words.js";
+import { agentName, agentTitle, firstLine, isRecording, visible } from "./words.js";
 
 const KEY = "linkspan.choices";
 const PERMISSIONS = [
@@ -25,10 +25,10 @@ const PAUSE = 300;
 
 /** @typedef {{ prompt: string, target: Target, engine: string }} Sent */
 /** @typedef {{ session: string, position?: number }} Accepted */
-/** @typedef {{ kind: "new" } | { kind: "session" | "fork", session: Wire.Session, is_busy: boolean }} Target */
+/** @typedef {{ kind: "new" } | { kind: "session" | "fork", session: Wire.Session, isBusy: boolean }} Target */
 
 export class Composer {
-  #node = by_id("composer");
+  #node = byId("composer");
   #text = h("textarea", { rows: 1, "aria-label": "Prompt", dir: "auto", enterkeyhint: "send" });
   #send = h("button", { type: "button", class: "primary send", "aria-label": "Send" }, icon("send"));
   #problem = h("p", { class: "problem", role: "alert", hidden: true });
@@ -56,19 +56,19 @@ export class Composer {
   /** @type {Target} */
   #target = { kind: "new" };
   #aimed = "";
-  #has_agent = true;
-  #is_sending = false;
+  #hasAgent = true;
+  #isSending = false;
   /** The problem that is shown is that there was no server. */
-  #is_unreached = false;
+  #isUnreached = false;
   /** Under what name the text in the box is kept. */
   #name = "new";
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   /** A prompt is on its way; what comes of it is told to what is given back. @returns {{ accepted: (answer: Accepted) => void, refused: () => void }} */
-  onsend = (/** @type {Sent} */ _sent) => ({ accepted: (/** @type {Accepted} */ _answer) => {}, refused: () => {} });
-  oncancel_fork = () => {};
+  onSend = (/** @type {Sent} */ _sent) => ({ accepted: (/** @type {Accepted} */ _answer) => {}, refused: () => {} });
+  onCancelFork = () => {};
   /** Another agent was chosen. */
-  onpick = (/** @type {string} */ _engine) => {};
+  onPick = (/** @type {string} */ _engine) => {};
 
   constructor() {
     const bar = h("div", { class: "bar" }, this.#options, this.#send);
@@ -109,17 +109,17 @@ export class Composer {
     );
     const names = [...agents, ...replays].map((it) => it.value);
     // A prompt to a recording changes nothing: whoever has no agent is shown recordings, and no box to write in.
-    this.#has_agent = installed.length > 0;
-    this.#node.hidden = !this.#has_agent && this.#target.kind === "new";
+    this.#hasAgent = installed.length > 0;
+    this.#node.hidden = !this.#hasAgent && this.#target.kind === "new";
     const wanted = saved && names.includes(saved) ? saved : (installed.find((it) => it.default)?.name ?? names[0]);
     if (wanted !== undefined) this.#engine.value = wanted;
-    if (this.#target.kind === "new") this.#show_model();
+    if (this.#target.kind === "new") this.#showModel();
   }
 
   /** What the token may do is known, or has changed. */
   rights() {
     for (const it of this.#permissions.options) {
-      const role = role_missing(it.value);
+      const role = roleMissing(it.value);
       const label = PERMISSIONS.find(([value]) => value === it.value)?.[1] ?? it.value;
       it.disabled = role !== undefined;
       it.textContent = role === undefined ? label : `${label} (needs a token for ${role})`;
@@ -131,16 +131,16 @@ export class Composer {
 
   /** Says why nothing can be sent, where the box would be. */
   #close() {
-    const why = this.#why_closed();
+    const why = this.#whyClosed();
     this.#box.hidden = why !== "";
     this.#closed.hidden = why === "";
     this.#closed.replaceChildren(...coded(why));
   }
 
-  #why_closed() {
+  #whyClosed() {
     const target = this.#target;
-    if (!may("submitPrompt")) return why_not("submitPrompt");
-    if (target.kind === "session" && is_recording(target.session.engine))
+    if (!may("submitPrompt")) return whyNot("submitPrompt");
+    if (target.kind === "session" && isRecording(target.session.engine))
       return "This is a recording: it can be watched, but not replied to.";
     return "";
   }
@@ -153,12 +153,12 @@ export class Composer {
   }
 
   #picked() {
-    this.#show_model();
-    this.onpick(this.#engine.value);
+    this.#showModel();
+    this.onPick(this.#engine.value);
   }
 
   /** The model that was used last with the chosen agent: those of another agent are unknown to it. */
-  #show_model() {
+  #showModel() {
     this.#model.value = choices().models?.[this.#engine.value] ?? "";
   }
 
@@ -170,10 +170,10 @@ export class Composer {
   /** @param {Target} target */
   aim(target) {
     this.#target = target;
-    this.#node.hidden = !this.#has_agent && target.kind === "new";
+    this.#node.hidden = !this.#hasAgent && target.kind === "new";
     this.#close();
     this.#placeholder();
-    this.#recall(name_of(target));
+    this.#recall(nameOf(target));
     // News of the session that is open change nothing else: somebody may be in the middle of a choice.
     const aimed = `${target.kind} ${target.kind === "new" ? "" : target.session.id}`;
     if (aimed === this.#aimed) return;
@@ -184,18 +184,18 @@ export class Composer {
     this.#details.replaceChildren();
     this.#hint.replaceChildren();
     this.#hint.hidden = target.kind !== "fork";
-    const is_new = target.kind === "new";
+    const isNew = target.kind === "new";
     // A session goes on with its own model, unless another one is named here.
-    if (is_new) this.#show_model();
+    if (isNew) this.#showModel();
     else this.#model.value = "";
-    add(this.#options, is_new && this.#engine, this.#permissions, this.#more);
+    add(this.#options, isNew && this.#engine, this.#permissions, this.#more);
     add(this.#details, labelled("Model", this.#model));
-    if (is_new) add(this.#details, labelled("Directory", this.#cwd), labelled("Resume session ID", this.#resume));
+    if (isNew) add(this.#details, labelled("Directory", this.#cwd), labelled("Resume session ID", this.#resume));
     if (target.kind === "fork")
       add(
         this.#hint,
         "Your next message starts a copy of this session. ",
-        button("Cancel", () => this.oncancel_fork(), { class: "text" }),
+        button("Cancel", () => this.onCancelFork(), { class: "text" }),
       );
   }
 
@@ -214,11 +214,11 @@ export class Composer {
     this.#queue.hidden = waiting.length === 0;
     this.#queue.replaceChildren(
       ...waiting.map((it) => {
-        const take_back = async (/** @type {boolean} */ to_edit) => {
+        const takeBack = async (/** @type {boolean} */ toEdit) => {
           try {
-            await request(`${session_path(session)}/queue/${it.number}`, { method: "DELETE" });
-            if (to_edit) {
-              this.#give_back(name_of(this.#target), it.prompt);
+            await request(`${sessionPath(session)}/queue/${it.number}`, { method: "DELETE" });
+            if (toEdit) {
+              this.#giveBack(nameOf(this.#target), it.prompt);
               this.focus();
             }
           } catch (error) {
@@ -226,10 +226,10 @@ export class Composer {
           }
           again();
         };
-        const words = visible(first_line(it.prompt));
-        const act = (/** @type {string} */ label, /** @type {boolean} */ to_edit) =>
+        const words = visible(firstLine(it.prompt));
+        const act = (/** @type {string} */ label, /** @type {boolean} */ toEdit) =>
           may("takeBackPrompt") &&
-          button(label, () => void take_back(to_edit), { class: "text", "aria-label": `${label} queued prompt: ${words}` });
+          button(label, () => void takeBack(toEdit), { class: "text", "aria-label": `${label} queued prompt: ${words}` });
         return h(
           "li",
           null,
@@ -244,8 +244,8 @@ export class Composer {
   /** Sends what is written; or starts `engine` with `prompt` right away. @param {{ engine: string, prompt: string }} [now] */
   async send(now) {
     const prompt = now?.prompt ?? this.#text.value;
-    if (prompt.trim() === "" || this.#is_sending || (!now && this.#why_closed() !== "")) return;
-    this.#is_sending = true;
+    if (prompt.trim() === "" || this.#isSending || (!now && this.#whyClosed() !== "")) return;
+    this.#isSending = true;
     this.#send.disabled = true;
     this.#problem.hidden = true;
     const target = this.#target;
@@ -260,28 +260,28 @@ export class Composer {
       this.#write("");
     }
     // It is seen before the server has answered. What was written is kept until it has.
-    const sent = this.onsend({ prompt, target, engine });
+    const sent = this.onSend({ prompt, target, engine });
     try {
       const answer = await post("/api/runs", { prompt, ...chosen, ...speed });
       if (!now && target.kind === "new") remember(KEY, { ...saved, models: { ...choices().models, [engine]: model } });
       this.#resume.value = "";
-      if (!now) keep_draft(name, name === this.#name ? this.#text.value : "");
-      this.#is_sending = false;
+      if (!now) keepDraft(name, name === this.#name ? this.#text.value : "");
+      this.#isSending = false;
       sent.accepted(answer);
     } catch (error) {
-      this.#is_sending = false;
+      this.#isSending = false;
       sent.refused();
-      if (!now) this.#give_back(name, prompt);
+      if (!now) this.#giveBack(name, prompt);
       this.#say(sentence(error));
-      this.#is_unreached = error instanceof ApiError && error.status === 0;
-      if (!now && target.kind === this.#target.kind) this.#show_again(chosen, model);
+      this.#isUnreached = error instanceof ApiError && error.status === 0;
+      if (!now && target.kind === this.#target.kind) this.#showAgain(chosen, model);
     } finally {
       this.#send.disabled = false;
     }
   }
 
   /** Shows what was chosen next to a refused prompt: that may be what has to be changed. @param {object} chosen @param {string} model */
-  #show_again(chosen, model) {
+  #showAgain(chosen, model) {
     this.#model.value = model;
     if (!["model", "cwd", "resume"].some((it) => it in chosen)) return;
     this.#unfold(true);
@@ -289,17 +289,17 @@ export class Composer {
   }
 
   /** Puts back what could not be sent, before what was written since. @param {string} name @param {string} prompt */
-  #give_back(name, prompt) {
+  #giveBack(name, prompt) {
     const since = name === this.#name ? this.#text.value : draft(name);
     const text = since.trim() === "" || since === prompt ? prompt : `${prompt}\n\n${since}`;
-    keep_draft(name, text);
+    keepDraft(name, text);
     if (name === this.#name) this.#write(text);
   }
 
   /** Keeps what is written. */
   #keep() {
     clearTimeout(this.#timer);
-    if (!this.#is_sending) keep_draft(this.#name, this.#text.value);
+    if (!this.#isSending) keepDraft(this.#name, this.#text.value);
   }
 
   /** Shows what was written here. @param {string} name */
@@ -310,7 +310,7 @@ export class Composer {
     this.#name = name;
     // What is written while a session is made belongs to that session.
     if (before === MAKING && this.#text.value.trim() !== "") {
-      keep_draft(before, "");
+      keepDraft(before, "");
       this.#keep();
     } else this.#write(draft(name));
   }
@@ -339,12 +339,12 @@ export class Composer {
     };
   }
 
-  /** @param {boolean} is_open */
-  #unfold(is_open) {
-    this.#details.hidden = !is_open;
-    this.#more.setAttribute("aria-expanded", String(is_open));
-    this.#more.textContent = is_open ? "Less" : "More";
-    if (is_open) this.#details.querySelector("input")?.focus();
+  /** @param {boolean} isOpen */
+  #unfold(isOpen) {
+    this.#details.hidden = !isOpen;
+    this.#more.setAttribute("aria-expanded", String(isOpen));
+    this.#more.textContent = isOpen ? "Less" : "More";
+    if (isOpen) this.#details.querySelector("input")?.focus();
   }
 
   #placeholder() {
@@ -354,9 +354,9 @@ export class Composer {
         ? "What should the agent do?"
         : target.kind === "fork"
           ? "First message of the copy"
-          : target.is_busy
-            ? `${agent_title(target.session.engine)} is working. Your message will be queued`
-            : `Reply to ${agent_name(target.session.engine)}…`;
+          : target.isBusy
+            ? `${agentTitle(target.session.engine)} is working. Your message will be queued`
+            : `Reply to ${agentName(target.session.engine)}…`;
   }
 
   #grow() {
@@ -368,12 +368,12 @@ export class Composer {
 
   /** The server is there again: that it could not be reached is no longer true. */
   reached() {
-    if (this.#is_unreached) this.#problem.hidden = true;
+    if (this.#isUnreached) this.#problem.hidden = true;
   }
 
   /** @param {string} words */
   #say(words) {
-    this.#is_unreached = false;
+    this.#isUnreached = false;
     this.#problem.replaceChildren(...coded(words));
     this.#problem.hidden = false;
   }
@@ -383,7 +383,7 @@ export class Composer {
 const MAKING = "session ";
 
 /** Under what name drafts for it are kept. @param {Target} target */
-function name_of(target) {
+function nameOf(target) {
   return target.kind === "new" ? "new" : `${target.kind} ${target.session.id}`;
 }
 

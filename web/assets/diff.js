@@ -9,29 +9,29 @@ const CONTEXT = 3;
 
 /** @param {string} before @param {string} after @param {number} around lines of context @returns {Line[]} */
 export function diff(before, after, around = CONTEXT) {
-  const old_lines = split(before);
-  const new_lines = split(after);
-  const shorter = Math.min(old_lines.length, new_lines.length);
+  const oldLines = split(before);
+  const newLines = split(after);
+  const shorter = Math.min(oldLines.length, newLines.length);
   let head = 0;
-  while (head < shorter && old_lines[head] === new_lines[head]) head += 1;
+  while (head < shorter && oldLines[head] === newLines[head]) head += 1;
   let tail = 0;
-  while (tail < shorter - head && old_lines[old_lines.length - 1 - tail] === new_lines[new_lines.length - 1 - tail])
+  while (tail < shorter - head && oldLines[oldLines.length - 1 - tail] === newLines[newLines.length - 1 - tail])
     tail += 1;
   const lines = (/** @type {Line["side"]} */ side, /** @type {string[]} */ texts) =>
     texts.map((text) => ({ side, text }));
   const gap = (/** @type {number} */ n) => (n > 0 ? lines("gap", [String(n)]) : []);
   return [
     ...gap(head - Math.min(head, around)),
-    ...lines("both", old_lines.slice(Math.max(0, head - around), head)),
-    ...lines("old", old_lines.slice(head, old_lines.length - tail)),
-    ...lines("new", new_lines.slice(head, new_lines.length - tail)),
-    ...lines("both", old_lines.slice(old_lines.length - tail, old_lines.length - tail + around)),
+    ...lines("both", oldLines.slice(Math.max(0, head - around), head)),
+    ...lines("old", oldLines.slice(head, oldLines.length - tail)),
+    ...lines("new", newLines.slice(head, newLines.length - tail)),
+    ...lines("both", oldLines.slice(oldLines.length - tail, oldLines.length - tail + around)),
     ...gap(tail - Math.min(tail, around)),
   ];
 }
 
 /** Lines that came and went. @param {Wire.Diff[]} diffs */
-export function plus_minus(diffs) {
+export function plusMinus(diffs) {
   let plus = 0;
   let minus = 0;
   for (const it of diffs) {

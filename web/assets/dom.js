@@ -44,7 +44,7 @@ export function coded(text) {
 }
 
 /** The element with this id; the page has it. @param {string} id */
-export function by_id(id) {
+export function byId(id) {
   const node = document.getElementById(id);
   if (!node) throw new Error(`no element \`${id}\``);
   return node;
@@ -62,10 +62,10 @@ const made = new WeakMap();
 /** @param {Element} parent @param {Piece[]} pieces */
 export function patch(parent, pieces) {
   /** @type {Map<string, Element> | undefined} */
-  let by_key;
+  let byKey;
   const elsewhere = (/** @type {string} */ key) => {
-    by_key ??= new Map([...parent.children].map((it) => [made.get(it)?.key ?? "", it]));
-    return by_key.get(key);
+    byKey ??= new Map([...parent.children].map((it) => [made.get(it)?.key ?? "", it]));
+    return byKey.get(key);
   };
   let at = parent.firstElementChild;
   for (const piece of pieces) {
@@ -133,14 +133,14 @@ export function picture(type, data) {
   if (!magic || !data.startsWith(magic)) return undefined;
   try {
     const bytes = Uint8Array.from(atob(data), (it) => it.charCodeAt(0));
-    return picture_of(new Blob([bytes], { type }), "Picture");
+    return pictureOf(new Blob([bytes], { type }), "Picture");
   } catch {
     return undefined;
   }
 }
 
 /** @param {Blob} blob @param {string} alt */
-export function picture_of(blob, alt) {
+export function pictureOf(blob, alt) {
   const url = URL.createObjectURL(blob);
   const done = () => URL.revokeObjectURL(url);
   return h("img", { src: url, alt, onload: done, onerror: done });

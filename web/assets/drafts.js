@@ -25,7 +25,7 @@ export function draft(name) {
 }
 
 /** @param {string} name @param {string} text */
-export function keep_draft(name, text) {
+export function keepDraft(name, text) {
   load();
   drafts.delete(name);
   if (text.trim() !== "") drafts.set(name, text);
@@ -36,7 +36,7 @@ export function keep_draft(name, text) {
   );
 }
 
-export function forget_drafts() {
+export function forgetDrafts() {
   drafts.clear();
   forget(KEY);
 }

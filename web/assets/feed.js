@@ -3,8 +3,8 @@
 // Heights are guessed until a row was shown once, then known. Whatever changes, the row somebody
 // reads stays where it is; whoever is at the end stays at the end.
 
-import { view_of } from "./cards.js";
-import { opens_itself } from "./cards/tool.js";
+import { viewOf } from "./cards.js";
+import { opensItself } from "./cards/tool.js";
 import { h } from "./dom.js";
 import { flat } from "./fold.js";
 
@@ -43,21 +43,21 @@ export class Feed {
   #tops = new Float64Array(1);
   /** @type {Map<number, boolean>} */
   #open = new Map();
-  #is_stale = true;
-  #is_scheduled = false;
-  #is_at_end = true;
+  #isStale = true;
+  #isScheduled = false;
+  #isAtEnd = true;
   /** Somebody has scrolled away from the end, and not only opened a card. */
-  #is_scrolled = false;
-  #last_top = 0;
+  #isScrolled = false;
+  #lastTop = 0;
   /** The heights of the view and of what is in it when it was drawn last. */
-  #last_heights = [0, 0];
+  #lastHeights = [0, 0];
   /** @type {(() => View.Row[][]) | undefined} */
   #parts;
   /** @type {Context | undefined} */
   #context;
   #observer = new ResizeObserver(() => this.draw());
   /** Called when somebody leaves the end, or comes back to it. */
-  onend = (/** @type {boolean} */ _is_at_end) => {};
+  onEnd = (/** @type {boolean} */ _isAtEnd) => {};
 
   /** @param {HTMLElement} scroller */
   constructor(scroller) {
@@ -67,13 +67,13 @@ export class Feed {
     // Whoever asks for more of a card reads that card.
     scroller.addEventListener(
       "click",
-      (it) => it.target instanceof Element && it.target.matches(".more") && this.#at_end(false),
+      (it) => it.target instanceof Element && it.target.matches(".more") && this.#atEnd(false),
       { capture: true },
     );
     this.#observer.observe(scroller);
   }
 
-  /** Shows something else, from its end: rows in several lists, one after the other. @param {(() => View.Row[][]) | undefined} parts @param {Omit<Context, "is_open" | "set_open"> | undefined} context */
+  /** Shows something else, from its end: rows in several lists, one after the other. @param {(() => View.Row[][]) | undefined} parts @param {Omit<Context, "isOpen" | "setOpen"> | undefined} context */
   show(parts, context) {
     for (const view of this.#views.values()) this.#observer.unobserve(view.node);
     this.#views.clear();
@@ -82,59 +82,59 @@ export class Feed {
     this.#parts = parts;
     this.#context = context && {
       ...context,
-      is_open: (row) => this.#is_open(row),
-      set_open: (row, is_open) => this.#set_open(row, is_open),
+      isOpen: (row) => this.#isOpen(row),
+      setOpen: (row, isOpen) => this.#setOpen(row, isOpen),
     };
-    this.#is_scrolled = false;
-    this.#at_end(true);
+    this.#isScrolled = false;
+    this.#atEnd(true);
     this.changed();
   }
 
   /** Something new has to be seen: it is shown, unless somebody has scrolled away by hand. */
   attend() {
-    if (!this.#is_scrolled) this.to_end();
+    if (!this.#isScrolled) this.toEnd();
   }
 
   /** The story has grown. */
   changed() {
-    this.#is_stale = true;
+    this.#isStale = true;
     this.draw();
   }
 
   /** Draws with the next frame. */
   draw() {
-    if (this.#is_scheduled) return;
-    this.#is_scheduled = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     requestAnimationFrame(() => {
-      this.#is_scheduled = false;
+      this.#isScheduled = false;
       this.#draw();
     });
   }
 
-  to_end() {
-    this.#is_scrolled = false;
-    this.#at_end(true);
+  toEnd() {
+    this.#isScrolled = false;
+    this.#atEnd(true);
     this.draw();
   }
 
-  to_start() {
-    this.#is_scrolled = true;
-    this.#at_end(false);
-    this.scroller.scrollTop = this.#last_top = 0;
+  toStart() {
+    this.#isScrolled = true;
+    this.#atEnd(false);
+    this.scroller.scrollTop = this.#lastTop = 0;
     this.draw();
   }
 
   /** @param {View.Row} row */
   reveal(row) {
     for (let it = row.parent; it; it = it.parent) this.#open.set(it.key, true);
-    this.#is_scrolled = true;
-    this.#at_end(false);
-    this.#is_stale = true;
+    this.#isScrolled = true;
+    this.#atEnd(false);
+    this.#isStale = true;
     this.#refresh();
     const at = this.#flat.indexOf(row);
     if (at < 0) return;
     this.scroller.scrollTop = (this.#tops[at] ?? 0) - 60;
-    this.#last_top = this.scroller.scrollTop;
+    this.#lastTop = this.scroller.scrollTop;
     this.#draw();
     this.#views.get(row.key)?.node.scrollIntoView({ block: "center" });
   }
@@ -145,15 +145,15 @@ export class Feed {
   }
 
   /** @param {View.Row} row */
-  #is_open(row) {
-    return this.#open.get(row.key) ?? (row.kind === "tool" && opens_itself(row));
+  #isOpen(row) {
+    return this.#open.get(row.key) ?? (row.kind === "tool" && opensItself(row));
   }
 
-  /** Somebody has opened or closed a card. @param {View.Row} row @param {boolean} is_open */
-  #set_open(row, is_open) {
-    if (this.#is_open(row) === is_open) return;
-    this.#open.set(row.key, is_open);
-    if (is_open) this.#at_end(false);
+  /** Somebody has opened or closed a card. @param {View.Row} row @param {boolean} isOpen */
+  #setOpen(row, isOpen) {
+    if (this.#isOpen(row) === isOpen) return;
+    this.#open.set(row.key, isOpen);
+    if (isOpen) this.#atEnd(false);
     this.#views.get(row.key)?.update();
     this.changed();
   }
@@ -162,31 +162,31 @@ export class Feed {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     const rest = scrollHeight - scrollTop - clientHeight;
     // Where a card has changed its height by itself, the browser has scrolled, and nobody else.
-    const is_by_hand = this.#last_heights[0] === clientHeight && this.#last_heights[1] === scrollHeight;
-    if (is_by_hand && scrollTop < this.#last_top - 1 && rest > 2) {
-      this.#is_scrolled = true;
-      this.#at_end(false);
-    } else if (rest < AT_END && scrollTop > this.#last_top) {
-      this.#is_scrolled = false;
-      this.#at_end(true);
+    const isByHand = this.#lastHeights[0] === clientHeight && this.#lastHeights[1] === scrollHeight;
+    if (isByHand && scrollTop < this.#lastTop - 1 && rest > 2) {
+      this.#isScrolled = true;
+      this.#atEnd(false);
+    } else if (rest < AT_END && scrollTop > this.#lastTop) {
+      this.#isScrolled = false;
+      this.#atEnd(true);
     }
-    this.#last_top = scrollTop;
+    this.#lastTop = scrollTop;
     this.draw();
   }
 
-  /** @param {boolean} is_at_end */
-  #at_end(is_at_end) {
-    if (this.#is_at_end === is_at_end) return;
-    this.#is_at_end = is_at_end;
-    this.onend(is_at_end);
+  /** @param {boolean} isAtEnd */
+  #atEnd(isAtEnd) {
+    if (this.#isAtEnd === isAtEnd) return;
+    this.#isAtEnd = isAtEnd;
+    this.onEnd(isAtEnd);
   }
 
   #refresh() {
-    if (this.#is_stale) {
+    if (this.#isStale) {
       this.#flat = [];
-      for (const rows of this.#parts?.() ?? []) flat(rows, (row) => this.#is_open(row), this.#flat);
+      for (const rows of this.#parts?.() ?? []) flat(rows, (row) => this.#isOpen(row), this.#flat);
     }
-    this.#is_stale = false;
+    this.#isStale = false;
     const n = this.#flat.length;
     if (this.#tops.length !== n + 1) this.#tops = new Float64Array(n + 1);
     let top = 0;
@@ -217,14 +217,14 @@ export class Feed {
     }
     const view = this.scroller;
     // The row at the upper edge, and how far it is from there: it will not move.
-    const anchor_row = this.#flat[this.#at(view.scrollTop)];
-    const anchor_off = anchor_row ? (this.#tops[this.#at(view.scrollTop)] ?? 0) - view.scrollTop : 0;
+    const anchorRow = this.#flat[this.#at(view.scrollTop)];
+    const anchorOff = anchorRow ? (this.#tops[this.#at(view.scrollTop)] ?? 0) - view.scrollTop : 0;
     this.#refresh();
     let top = view.scrollTop;
     const anchored = () => {
-      if (this.#is_at_end) return Math.max(0, (this.#tops[this.#flat.length] ?? 0) - view.clientHeight);
-      const at = anchor_row ? this.#flat.indexOf(anchor_row) : -1;
-      return at < 0 ? top : (this.#tops[at] ?? 0) - anchor_off;
+      if (this.#isAtEnd) return Math.max(0, (this.#tops[this.#flat.length] ?? 0) - view.clientHeight);
+      const at = anchorRow ? this.#flat.indexOf(anchorRow) : -1;
+      return at < 0 ? top : (this.#tops[at] ?? 0) - anchorOff;
     };
     // Guessed heights become known ones by being drawn; two or three rounds are enough.
     for (let round = 0; round < 4; round += 1) {
@@ -236,12 +236,12 @@ export class Feed {
       this.#refresh();
     }
     top = anchored();
-    if (this.#is_at_end) view.scrollTop = view.scrollHeight;
+    if (this.#isAtEnd) view.scrollTop = view.scrollHeight;
     else if (Math.abs(view.scrollTop - top) > 0.5) view.scrollTop = top;
-    this.#last_top = view.scrollTop;
-    this.#last_heights = [view.clientHeight, view.scrollHeight];
+    this.#lastTop = view.scrollTop;
+    this.#lastHeights = [view.clientHeight, view.scrollHeight];
     // Whoever sees all of it sees its end.
-    if (view.scrollHeight - view.clientHeight < 2) this.#at_end(true);
+    if (view.scrollHeight - view.clientHeight < 2) this.#atEnd(true);
   }
 
   /** Puts these rows, and no others, into the document. @param {number} first @param {number} last */
@@ -260,18 +260,18 @@ export class Feed {
       if (view.node === at) at = at.nextElementSibling;
       view.node.remove();
       // What somebody has begun to answer is not thrown away.
-      if (!view.is_kept) this.#views.delete(key);
+      if (!view.isKept) this.#views.delete(key);
     }
     for (let i = first; i <= last && i < n; i += 1) {
       const row = this.#flat[i];
       if (!row || !this.#context) continue;
       let view = this.#views.get(row.key);
       if (!view) {
-        view = view_of(row, this.#context);
+        view = viewOf(row, this.#context);
         view.node.classList.add("row");
         view.node.style.setProperty("--depth", String(row.depth));
         if (row.depth > 0) view.node.classList.add("inside");
-        if (row.is_past) view.node.classList.add("past");
+        if (row.isPast) view.node.classList.add("past");
         this.#views.set(row.key, view);
         view.update();
         view.seen = row.version;
@@ -293,7 +293,7 @@ export class Feed {
 
   /** True if a height was not what it was thought to be. @param {number} first @param {number} last */
   #measure(first, last) {
-    let is_new = false;
+    let isNew = false;
     for (let i = first; i <= last && i < this.#flat.length; i += 1) {
       const row = this.#flat[i];
       const view = row && this.#views.get(row.key);
@@ -302,9 +302,9 @@ export class Feed {
       const height = Math.max(0.01, view.node.getBoundingClientRect().height);
       if (Math.abs(height - row.height) > 0.25) {
         row.height = height;
-        is_new = true;
+        isNew = true;
       }
     }
-    return is_new;
+    return isNew;
   }
 }

@@ -13,26 +13,26 @@ const MAX_PROMPTS = 50;
 
 /** The story of one session so far. */
 export class Story {
-  /** @param {string} session @param {number} first_key added to the keys of rows, where several stories are shown together */
-  constructor(session, first_key = 0) {
+  /** @param {string} session @param {number} firstKey added to the keys of rows, where several stories are shown together */
+  constructor(session, firstKey = 0) {
     this.session = session;
-    this.first_key = first_key;
+    this.firstKey = firstKey;
     /** The seq of the last event that was folded. */
     this.cursor = 0;
     /** @type {View.Row[]} */
     this.rows = [];
     /** @type {{ native?: string, model?: string, cwd?: string, mode?: string, version?: string, engine?: string }} */
     this.facts = {};
-    this.is_running = false;
-    this.n_runs = 0;
+    this.isRunning = false;
+    this.nRuns = 0;
     this.cost = 0;
-    this.has_cost = false;
+    this.hasCost = false;
     /** @type {Wire.Tokens} */
     this.tokens = {};
     /** When the last run started. @type {string | undefined} */
-    this.run_at = undefined;
+    this.runAt = undefined;
     /** Tokens of the run that is going on. @type {Wire.Tokens} */
-    this.run_tokens = {};
+    this.runTokens = {};
     /** @type {Map<string, ModelTotal>} */
     this.models = new Map();
     /** Calls that started a sub-agent. @type {View.ToolRow[]} */
@@ -44,13 +44,13 @@ export class Story {
     /** Tool calls by id, for what happens inside of them. @type {Map<string, View.ToolRow>} */
     this.calls = new Map();
     /** What the agent has said last in this run, and the errors since. */
-    this.last_words = "";
-    this.first_prompt = "";
+    this.lastWords = "";
+    this.firstPrompt = "";
     /** The last prompts, and where they are. @type {{ key: number, seq: number, text: string }[]} */
     this.prompts = [];
     /** The seqs of the last start and the last end of a run. */
-    this.started_seq = 0;
-    this.ended_seq = 0;
+    this.startedSeq = 0;
+    this.endedSeq = 0;
   }
 
   /**
@@ -67,13 +67,13 @@ export class Story {
         this.#bound(event, data);
         break;
       case "run.started":
-        this.is_running = true;
-        this.n_runs += 1;
-        this.run_tokens = {};
-        this.run_at = event.at;
-        this.last_words = "";
-        this.started_seq = event.seq;
-        this.#push(event, { ...this.#base(event), kind: "run", n: this.n_runs, cause: data.cause });
+        this.isRunning = true;
+        this.nRuns += 1;
+        this.runTokens = {};
+        this.runAt = event.at;
+        this.lastWords = "";
+        this.startedSeq = event.seq;
+        this.#push(event, { ...this.#base(event), kind: "run", n: this.nRuns, cause: data.cause });
         break;
       case "run.ended":
         this.#ended(event, data);
@@ -101,7 +101,7 @@ export class Story {
         if (data.level === "debug") break;
         // The end of the run says that it was stopped; one line for it is enough.
         if (data.code === "interrupt" || data.code === "interrupted") break;
-        if (data.level === "error") this.last_words += `\n${data.text}`;
+        if (data.level === "error") this.lastWords += `\n${data.text}`;
         this.#push(event, { ...this.#base(event), kind: "notice", level: data.level, code: data.code, text: data.text });
         break;
       case "frame.unmapped":
@@ -130,8 +130,8 @@ export class Story {
 
   /** @param {Wire.Event} event @param {any} data */
   #ended(event, data) {
-    this.is_running = false;
-    this.ended_seq = event.seq;
+    this.isRunning = false;
+    this.endedSeq = event.seq;
     for (const it of data.models ?? []) this.#model(it.model, it.tokens, it.cost_usd);
     if (!data.models?.length && data.usage) {
       this.#model(data.usage.model ?? this.facts.model ?? "all", data.usage.tokens, data.usage.cost_usd);
@@ -140,22 +140,22 @@ export class Story {
     const cost = sum(data.models ?? []) ?? data.usage?.cost_usd;
     if (cost !== undefined) {
       this.cost += cost;
-      this.has_cost = true;
+      this.hasCost = true;
     }
-    const by_model = (data.models ?? []).reduce(
+    const byModel = (data.models ?? []).reduce(
       (/** @type {Wire.Tokens} */ all, /** @type {any} */ it) => plus(all, it.tokens),
       {},
     );
-    const tokens = Object.keys(by_model).length > 0 ? by_model : (data.usage?.tokens ?? this.run_tokens);
+    const tokens = Object.keys(byModel).length > 0 ? byModel : (data.usage?.tokens ?? this.runTokens);
     this.tokens = plus(this.tokens, tokens);
-    this.run_tokens = {};
+    this.runTokens = {};
     this.#push(event, {
       ...this.#base(event),
       kind: "end",
       outcome: data.outcome,
-      error: data.error && { ...data.error, message: unsaid(data.error.message ?? "", this.last_words) },
+      error: data.error && { ...data.error, message: unsaid(data.error.message ?? "", this.lastWords) },
       denials: data.denials?.length ?? 0,
-      duration_ms: data.duration_ms,
+      durationMs: data.duration_ms,
       tokens,
       cost,
     });
@@ -185,8 +185,8 @@ export class Story {
     if (row.kind === "message" && row.role === "user" && !event.path?.length) this.#prompted(event.seq, row);
     if (status) {
       row.status = status;
-      if (row.kind === "message" && row.role === "assistant" && !row.parent) this.last_words = row.text;
-      if (row.kind === "tool") row.ended_at = event.at;
+      if (row.kind === "message" && row.role === "assistant" && !row.parent) this.lastWords = row.text;
+      if (row.kind === "tool") row.endedAt = event.at;
       this.open.delete(name);
     }
     touch(row.parent);
@@ -194,7 +194,7 @@ export class Story {
 
   /** @param {number} seq @param {View.MessageRow} row */
   #prompted(seq, row) {
-    this.first_prompt ||= row.text;
+    this.firstPrompt ||= row.text;
     // Opened and closed, it is still one prompt.
     if (this.prompts.at(-1)?.key === row.key) this.prompts.pop();
     this.prompts.push({ key: row.key, seq, text: row.text });
@@ -219,9 +219,9 @@ export class Story {
     if (!row.agent) this.agents.push(row);
     row.agent = item;
     if (status) {
-      row.agent_status = status;
+      row.agentStatus = status;
       if (!this.open.has(place(event, row.item.id))) row.status ??= status;
-      row.ended_at ??= event.at;
+      row.endedAt ??= event.at;
     }
     touch(row);
   }
@@ -274,12 +274,12 @@ export class Story {
       if (data.cost_usd !== undefined) row.cost = (row.cost ?? 0) + data.cost_usd;
       touch(row);
     }
-    if (data.scope === "call" && data.basis === "delta") this.run_tokens = plus(this.run_tokens, data.tokens);
+    if (data.scope === "call" && data.basis === "delta") this.runTokens = plus(this.runTokens, data.tokens);
   }
 
   /** @param {Wire.Event} event @returns {View.RowBase} */
   #base(event) {
-    return { key: this.first_key + event.seq, version: 0, depth: 0, height: 0, at: event.at };
+    return { key: this.firstKey + event.seq, version: 0, depth: 0, height: 0, at: event.at };
   }
 
   /** @param {Wire.Event} event @param {View.Row} row */
@@ -300,14 +300,14 @@ export class Story {
 /**
  * What a sub-agent cost: as its agent says or else, about, its share of what its model cost.
  * @param {Story} story @param {View.ToolRow} row
- * @returns {{ usd: number, is_guess: boolean } | undefined}
+ * @returns {{ usd: number, isGuess: boolean } | undefined}
  */
-export function agent_cost(story, row) {
-  if (row.cost !== undefined) return { usd: row.cost, is_guess: false };
+export function agentCost(story, row) {
+  if (row.cost !== undefined) return { usd: row.cost, isGuess: false };
   const total = story.models.get(row.model ?? "");
   const whole = weight(total?.tokens);
   if (total?.cost === undefined || whole === 0 || !row.tokens) return undefined;
-  return { usd: total.cost * Math.min(1, weight(row.tokens) / whole), is_guess: true };
+  return { usd: total.cost * Math.min(1, weight(row.tokens) / whole), isGuess: true };
 }
 
 /** Tokens by what they cost beside each other; providers differ little in this. @param {Wire.Tokens | undefined} it */
@@ -318,13 +318,13 @@ function weight(it) {
 /**
  * The rows in the order they are shown; what is inside of a closed card is left out.
  * @param {View.Row[]} rows
- * @param {(row: View.Row) => boolean} is_open
+ * @param {(row: View.Row) => boolean} isOpen
  * @param {View.Row[]} out
  */
-export function flat(rows, is_open, out = []) {
+export function flat(rows, isOpen, out = []) {
   for (const row of rows) {
     out.push(row);
-    if (row.kind === "tool" && row.children.length > 0 && is_open(row)) flat(row.children, is_open, out);
+    if (row.kind === "tool" && row.children.length > 0 && isOpen(row)) flat(row.children, isOpen, out);
   }
   return out;
 }

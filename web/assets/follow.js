@@ -4,7 +4,7 @@
 // lost connection, a gap or a detach the follower asks again for what comes after it. Frames are
 // folded in slices, so that a session of any length leaves the page answering.
 
-import { request, session_path } from "./api.js";
+import { request, sessionPath } from "./api.js";
 import { Story } from "./fold.js";
 
 /** Milliseconds of work before the page gets a turn. */
@@ -15,20 +15,20 @@ const PAGE = 5_000;
 export class Follower {
   /** Frames that wait to be folded. @type {string[]} */
   #queue = [];
-  #is_scheduled = false;
+  #isScheduled = false;
   #abort = new AbortController();
-  #is_loading = false;
+  #isLoading = false;
   #again = false;
   /** Where the last gap was: asking twice at once would not fill it. */
   #gap = -1;
   /** Called at most once per frame, after the story changed. */
-  onchange = () => {};
+  onChange = () => {};
   /** Everything stored is there. */
-  oncaught_up = () => {};
-  onerror = (/** @type {unknown} */ _error) => {};
+  onCaughtUp = () => {};
+  onError = (/** @type {unknown} */ _error) => {};
   /** @type {(since: number) => void} */
   #subscribe;
-  is_caught_up = false;
+  isCaughtUp = false;
 
   /** @param {string} session @param {(since: number) => void} subscribe */
   constructor(session, subscribe) {
@@ -39,11 +39,11 @@ export class Follower {
   /** Fetches what is stored after the cursor, then listens; also after a lost connection. */
   async sync() {
     if (this.#abort.signal.aborted) return;
-    if (this.#is_loading) {
+    if (this.#isLoading) {
       this.#again = true;
       return;
     }
-    this.#is_loading = true;
+    this.#isLoading = true;
     try {
       do {
         this.#again = false;
@@ -51,13 +51,13 @@ export class Follower {
         while (await this.#page());
         this.#subscribe(this.story.cursor);
       } while (this.#again);
-      this.is_caught_up = true;
-      this.oncaught_up();
-      this.onchange();
+      this.isCaughtUp = true;
+      this.onCaughtUp();
+      this.onChange();
     } catch (error) {
-      if (!this.#abort.signal.aborted) this.onerror(error);
+      if (!this.#abort.signal.aborted) this.onError(error);
     } finally {
-      this.#is_loading = false;
+      this.#isLoading = false;
     }
   }
 
@@ -74,7 +74,7 @@ export class Follower {
 
   /** Reads one page; true if there may be more. */
   #page() {
-    return page(this.story, PAGE, this.#abort.signal, () => this.onchange());
+    return page(this.story, PAGE, this.#abort.signal, () => this.onChange());
   }
 
   /** Ends with the follower. */
@@ -83,10 +83,10 @@ export class Follower {
   }
 
   #schedule() {
-    if (this.#is_scheduled || this.#queue.length === 0) return;
-    this.#is_scheduled = true;
+    if (this.#isScheduled || this.#queue.length === 0) return;
+    this.#isScheduled = true;
     const run = () => {
-      this.#is_scheduled = false;
+      this.#isScheduled = false;
       this.#drain();
     };
     // A page in the background gets no frames, but still has to keep up.
@@ -96,7 +96,7 @@ export class Follower {
 
   #drain() {
     // Until the pages are in, what comes live would be a gap; the subscription tells it again.
-    if (this.#is_loading) {
+    if (this.#isLoading) {
       this.#queue.length = 0;
       return;
     }
@@ -105,14 +105,14 @@ export class Follower {
     for (; n < this.#queue.length && performance.now() < ends; n += 1) {
       if (this.story.add(JSON.parse(this.#queue[n] ?? "")) === "gap") {
         this.#queue.length = 0;
-        const is_stuck = this.#gap === this.story.cursor;
+        const isStuck = this.#gap === this.story.cursor;
         this.#gap = this.story.cursor;
-        setTimeout(() => void this.sync(), is_stuck ? 2000 : 0);
+        setTimeout(() => void this.sync(), isStuck ? 2000 : 0);
         break;
       }
     }
     this.#queue.splice(0, n);
-    this.onchange();
+    this.onChange();
     this.#schedule();
   }
 }
@@ -121,32 +121,32 @@ export class Follower {
  * Reads a session up to an event, as far as it is stored.
  * @param {Story} story @param {number} last @param {AbortSignal} signal
  */
-export async function read_until(story, last, signal) {
+export async function readUntil(story, last, signal) {
   while (story.cursor < last && (await page(story, Math.min(PAGE, last - story.cursor), signal, () => {})));
 }
 
 /**
  * Reads one page of a session; true if there may be more.
- * @param {Story} story @param {number} limit @param {AbortSignal} signal @param {() => void} onturn
+ * @param {Story} story @param {number} limit @param {AbortSignal} signal @param {() => void} onTurn
  */
-async function page(story, limit, signal, onturn) {
-  const path = `${session_path(story.session)}/events?after=${story.cursor}&limit=${limit}&format=linkspan`;
+async function page(story, limit, signal, onTurn) {
+  const path = `${sessionPath(story.session)}/events?after=${story.cursor}&limit=${limit}&format=linkspan`;
   const response = await request(path, { signal, headers: { Accept: "application/x-ndjson" } });
   const before = story.cursor;
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  let slice_ends = performance.now() + SLICE;
+  let sliceEnds = performance.now() + SLICE;
   while (reader) {
     const { value, done } = await reader.read();
     const lines = (rest + (value ?? "")).split("\n");
     rest = done ? "" : (lines.pop() ?? "");
     for (const line of lines) {
       if (line !== "") story.add(JSON.parse(line));
-      if (performance.now() > slice_ends) {
+      if (performance.now() > sliceEnds) {
         await turn();
         if (signal.aborted) return false;
-        onturn();
-        slice_ends = performance.now() + SLICE;
+        onTurn();
+        sliceEnds = performance.now() + SLICE;
       }
     }
     if (done) break;

@@ -1,13 +1,13 @@
 // The parts of the frame that say how things are: nothing to show, not found, loading, and news for screen readers.
 
-import { add, button, by_id, h, icon } from "./dom.js";
+import { add, button, byId, h, icon } from "./dom.js";
 import { may } from "./me.js";
-import { clear_top } from "./top.js";
+import { clearTop } from "./top.js";
 import { plural, visible } from "./words.js";
 
 /** What stands where nothing else does. @param {import("./dom.js").Child[]} words */
 export function blank(words) {
-  const node = by_id("blank");
+  const node = byId("blank");
   node.hidden = words.length === 0;
   if (node.textContent !== words.map((it) => (it instanceof Node ? it.textContent : it || "")).join("")) {
     node.replaceChildren();
@@ -17,7 +17,7 @@ export function blank(words) {
 
 /** @param {string} name */
 export function missing(name) {
-  clear_top();
+  clearTop();
   blank([
     h("b", null, "Session not found"),
     h("p", null, "No session has the ID ", h("code", null, visible(name)), "."),
@@ -27,38 +27,38 @@ export function missing(name) {
 
 /** How much of a long session has been read. @param {import("./follow.js").Follower} follower @param {number} head */
 export function progress(follower, head) {
-  const bar = by_id("progress");
-  bar.hidden = follower.is_caught_up || head < 2000;
+  const bar = byId("progress");
+  bar.hidden = follower.isCaughtUp || head < 2000;
   if (!bar.hidden) bar.style.width = `${Math.min(100, (100 * follower.story.cursor) / head)}%`;
 }
 
 /**
  * Ways to what is out of view.
- * @param {View.AskRow[]} asks @param {boolean} is_at_end
- * @param {{ reveal: (row: View.AskRow) => void, to_end: () => void }} acts
+ * @param {View.AskRow[]} asks @param {boolean} isAtEnd
+ * @param {{ reveal: (row: View.AskRow) => void, toEnd: () => void }} acts
  */
-export function pills(asks, is_at_end, acts) {
+export function pills(asks, isAtEnd, acts) {
   const all = [];
   const [ask] = asks;
-  if (ask && !is_at_end)
+  if (ask && !isAtEnd)
     all.push(button(`${plural(asks.length, "approval")} needed`, () => acts.reveal(ask), { class: "pill odd" }));
-  if (!is_at_end) {
+  if (!isAtEnd) {
     const words = "Jump to the end";
-    const node = button("", acts.to_end, { class: "pill", "aria-label": words, title: words });
+    const node = button("", acts.toEnd, { class: "pill", "aria-label": words, title: words });
     node.append(icon("down"));
     all.push(node);
   }
-  by_id("pills").replaceChildren(...all);
+  byId("pills").replaceChildren(...all);
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let offline;
 
 /** How the connection is. @param {import("./socket.js").State} state */
-export function show_link(state) {
+export function showLink(state) {
   const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…", refused: "" };
   const show = () => {
-    for (const id of ["link-state", "lost"]) by_id(id).textContent = words[state];
+    for (const id of ["link-state", "lost"]) byId(id).textContent = words[state];
     document.body.classList.toggle("offline", state === "lost");
   };
   clearTimeout(offline);
@@ -69,5 +69,5 @@ export function show_link(state) {
 
 /** News for screen readers. @param {string} words */
 export function say(words) {
-  by_id("live").textContent = words;
+  byId("live").textContent = words;
 }

@@ -1,12 +1,12 @@
 // What is shown without a token, or with one that the server does not accept.
 
-import { button, by_id, h } from "./dom.js";
-import { set_token } from "./token.js";
+import { button, byId, h } from "./dom.js";
+import { setToken } from "./token.js";
 
 const HEADINGS = {
   missing: "This page needs a token",
   refused: "The server does not accept this token",
-  signed_out: "You are signed out",
+  signedOut: "You are signed out",
 };
 
 /** @param {keyof typeof HEADINGS} why @param {() => void} again */
@@ -23,11 +23,11 @@ export function gate(why, again) {
     // People paste the whole address as well.
     const value = input.value.trim().replace(/^.*#token=/, "").replace(/[/&].*$/, "");
     if (value === "") return;
-    set_token(value);
+    setToken(value);
     again();
   };
   input.addEventListener("keydown", (it) => it.key === "Enter" && enter());
-  const node = by_id("gate");
+  const node = byId("gate");
   node.replaceChildren(
     h("h1", null, HEADINGS[why]),
     h(

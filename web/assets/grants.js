@@ -7,19 +7,19 @@ export function grants(suggestions) {
   if (!Array.isArray(suggestions)) return [];
   const words = suggestions.flatMap((it) => offered(it));
   // A mode is granted only where there is no rule.
-  const rules = words.filter((it) => !it.is_mode);
+  const rules = words.filter((it) => !it.isMode);
   return (rules.length > 0 ? rules : words).map((it) => exact(it.text));
 }
 
-/** @typedef {{ text: string, is_mode: boolean }} Grant */
+/** @typedef {{ text: string, isMode: boolean }} Grant */
 
 /** @param {any} it @returns {Grant[]} */
 function offered(it) {
-  if (typeof it === "string") return offered_by_name(it);
-  if (Array.isArray(it?.rules)) return it.rules.map((/** @type {any} */ rule) => grant(rule_of(rule)));
+  if (typeof it === "string") return offeredByName(it);
+  if (Array.isArray(it?.rules)) return it.rules.map((/** @type {any} */ rule) => grant(ruleOf(rule)));
   if (Array.isArray(it?.directories))
     return it.directories.map((/** @type {any} */ path) => grant(`files in ${String(path)}`));
-  if (typeof it?.mode === "string") return [{ text: MODES[it.mode] ?? `everything in ${it.mode} mode`, is_mode: true }];
+  if (typeof it?.mode === "string") return [{ text: MODES[it.mode] ?? `everything in ${it.mode} mode`, isMode: true }];
   if (it?.kind === "allow_always") return [grant(typeof it.name === "string" ? it.name : "what it offers")];
   const rule = it?.acceptWithExecpolicyAmendment?.execpolicy_amendment;
   return Array.isArray(rule) ? [grant(`commands that start with ${rule.join(" ")}`)] : [];
@@ -29,18 +29,18 @@ function offered(it) {
 const MODES = { acceptEdits: "all file edits", bypassPermissions: "everything, without asking" };
 
 /** Codex names its decisions, OpenCode its patterns. @param {string} name @returns {Grant[]} */
-function offered_by_name(name) {
+function offeredByName(name) {
   if (name === "acceptForSession") return [grant("this, whenever it is asked again")];
   return ["accept", "decline", "cancel"].includes(name) ? [] : [grant(name)];
 }
 
 /** @param {any} rule */
-function rule_of(rule) {
+function ruleOf(rule) {
   const tool = String(rule?.toolName ?? "");
   return rule?.ruleContent === undefined ? `every use of ${tool}` : `${tool}(${String(rule.ruleContent)})`;
 }
 
 /** @param {string} text @returns {Grant} */
 function grant(text) {
-  return { text, is_mode: false };
+  return { text, isMode: false };
 }

@@ -1,6 +1,6 @@
 // The keyboard shortcuts.
 
-import { button, by_id, h } from "./dom.js";
+import { button, byId, h } from "./dom.js";
 
 const KEYS = [
   ["j k ↓ ↑", "Move through sessions; Enter opens one"],
@@ -14,8 +14,8 @@ const KEYS = [
   ["?", "Show this help"],
 ];
 
-export function show_keys() {
-  const dialog = /** @type {HTMLDialogElement} */ (by_id("viewer"));
+export function showKeys() {
+  const dialog = /** @type {HTMLDialogElement} */ (byId("viewer"));
   const row = (/** @type {string[]} */ [keys = "", words]) => {
     const caps = keys.split(" ").map((it) => h("kbd", null, it));
     return h("tr", null, h("th", { scope: "row" }, ...caps), h("td", null, words));

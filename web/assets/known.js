@@ -25,10 +25,10 @@ export class Known {
     }
   }
 
-  /** A reply has said this: the newer of it and what the socket said. @param {Wire.Session} session @param {number} asked_at */
-  reply(session, asked_at) {
+  /** A reply has said this: the newer of it and what the socket said. @param {Wire.Session} session @param {number} askedAt */
+  reply(session, askedAt) {
     const heard = this.#heard.get(session.id);
-    return heard && heard.at > asked_at ? heard.session : session;
+    return heard && heard.at > askedAt ? heard.session : session;
   }
 }
 

@@ -1,9 +1,9 @@
 // The list of sessions: newest first, searched on the server, kept live by the socket.
 
 import { get, sentence } from "./api.js";
-import { by_id, h, patch } from "./dom.js";
+import { byId, h, patch } from "./dom.js";
 import { may } from "./me.js";
-import { ago, engine_name, visible } from "./words.js";
+import { ago, engineName, visible } from "./words.js";
 
 /** Sessions of one request. */
 const PAGE = 100;
@@ -11,7 +11,7 @@ const PAGE = 100;
 const PAUSE = 150;
 
 /** @param {Wire.Session["state"]} state */
-function state_name(state) {
+function stateName(state) {
   if (state === "waiting") return may("settleAsk") ? "needs your input" : "waiting for an answer";
   return state === "idle" ? "" : state;
 }
@@ -25,13 +25,13 @@ export class SessionList {
   #load = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #node = by_id("list");
-  #note = by_id("list-note");
-  #search = /** @type {HTMLInputElement} */ (by_id("search"));
-  #is_fetching = false;
+  #node = byId("list");
+  #note = byId("list-note");
+  #search = /** @type {HTMLInputElement} */ (byId("search"));
+  #isFetching = false;
   current = "";
   #known;
-  onerror = (/** @type {unknown} */ _error) => {};
+  onError = (/** @type {unknown} */ _error) => {};
 
   /** @param {import("./known.js").Known} known */
   constructor(known) {
@@ -40,23 +40,23 @@ export class SessionList {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => void this.refresh(), PAUSE);
     });
-    by_id("list-scroll").addEventListener("scroll", () => void this.#more(), { passive: true });
+    byId("list-scroll").addEventListener("scroll", () => void this.#more(), { passive: true });
   }
 
   /** Asks the server for the first page. */
   async refresh() {
     this.#text = this.#search.value.trim();
     const load = (this.#load += 1);
-    const asked_at = this.#known.now();
+    const askedAt = this.#known.now();
     try {
       const page = await this.#page(null);
       // A later search was faster.
       if (load !== this.#load) return;
-      this.#sessions = new Map(page.sessions.map((it) => [it.id, this.#known.reply(it, asked_at)]));
+      this.#sessions = new Map(page.sessions.map((it) => [it.id, this.#known.reply(it, askedAt)]));
       this.#next = page.next;
       this.draw();
     } catch (error) {
-      this.onerror(error);
+      this.onError(error);
     }
   }
 
@@ -81,13 +81,13 @@ export class SessionList {
     return this.#sessions.get(id);
   }
 
-  focus_search() {
+  focusSearch() {
     this.#search.focus();
     this.#search.select();
   }
 
   /** Empties the search; false if it was empty. */
-  clear_search() {
+  clearSearch() {
     if (this.#search.value === "") return false;
     this.#search.value = "";
     void this.refresh();
@@ -112,14 +112,14 @@ export class SessionList {
     patch(
       this.#node,
       sorted.map((it) => {
-        const is_here = it.id === this.current;
+        const isHere = it.id === this.current;
         const when = ago(it.active_at, now);
-        const sig = [it.title, state_name(it.state), it.engine, it.cwd, when, it.queue, is_here].join("\n");
+        const sig = [it.title, stateName(it.state), it.engine, it.cwd, when, it.queue, isHere].join("\n");
         return {
           key: it.id,
           sig,
-          make: () => this.#entry(it, when, is_here),
-          update: (node) => this.#update(node, it, when, is_here),
+          make: () => this.#entry(it, when, isHere),
+          update: (node) => this.#update(node, it, when, isHere),
         };
       }),
     );
@@ -127,55 +127,55 @@ export class SessionList {
     this.#note.textContent = this.#text ? `No session matches “${this.#text}”.` : "No sessions yet.";
   }
 
-  /** @param {Wire.Session} it @param {string} when @param {boolean} is_here */
-  #entry(it, when, is_here) {
+  /** @param {Wire.Session} it @param {string} when @param {boolean} isHere */
+  #entry(it, when, isHere) {
     const node = h(
       "li",
       null,
       h("a", { href: `#/s/${encodeURIComponent(it.id)}` }, h("b", { dir: "auto" }), h("small", null)),
     );
-    this.#update(node, it, when, is_here);
+    this.#update(node, it, when, isHere);
     return node;
   }
 
-  /** In place, so that whoever has the focus keeps it. @param {Element} node @param {Wire.Session} it @param {string} when @param {boolean} is_here */
-  #update(node, it, when, is_here) {
+  /** In place, so that whoever has the focus keeps it. @param {Element} node @param {Wire.Session} it @param {string} when @param {boolean} isHere */
+  #update(node, it, when, isHere) {
     const link = node.firstElementChild;
     const [title, facts] = link?.children ?? [];
     if (!link || !title || !facts) return;
     link.className = it.state;
-    if (is_here) link.setAttribute("aria-current", "page");
+    if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
     title.textContent = visible(it.title || it.native || it.id);
     link.setAttribute("title", [title.textContent, it.cwd && visible(it.cwd)].filter(Boolean).join("\n"));
     const where = it.cwd?.split("/").filter(Boolean).at(-1);
-    const state = state_name(it.state);
+    const state = stateName(it.state);
     const queue = it.queue > 0 ? `${it.queue} queued` : "";
     facts.replaceChildren(
       state ? h("span", { class: "state" }, state) : "",
-      [queue, engine_name(it.engine), where && visible(where), when].filter(Boolean).join(" · "),
+      [queue, engineName(it.engine), where && visible(where), when].filter(Boolean).join(" · "),
     );
   }
 
   async #more() {
-    const view = by_id("list-scroll");
-    if (this.#is_fetching || this.#next === null || view.scrollHeight - view.scrollTop - view.clientHeight > 400)
+    const view = byId("list-scroll");
+    if (this.#isFetching || this.#next === null || view.scrollHeight - view.scrollTop - view.clientHeight > 400)
       return;
-    this.#is_fetching = true;
+    this.#isFetching = true;
     const load = this.#load;
-    const asked_at = this.#known.now();
+    const askedAt = this.#known.now();
     try {
       const page = await this.#page(this.#next);
       if (load !== this.#load) return;
       for (const it of page.sessions)
-        if (!this.#sessions.has(it.id)) this.#sessions.set(it.id, this.#known.reply(it, asked_at));
+        if (!this.#sessions.has(it.id)) this.#sessions.set(it.id, this.#known.reply(it, askedAt));
       this.#next = page.next;
       this.draw();
     } catch (error) {
       this.#note.hidden = false;
       this.#note.textContent = sentence(error);
     } finally {
-      this.#is_fetching = false;
+      this.#isFetching = false;
     }
   }
 

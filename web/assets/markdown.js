@@ -61,7 +61,7 @@ export function blocks(text) {
         inside.push((lines[at++] ?? "").replace(/^ {0,3}> ?/, ""));
       body = { kind: "quote", text: inside.join("\n") };
     } else if (BULLET.test(line)) {
-      const list = read_list(lines, at);
+      const list = readList(lines, at);
       at = list.next;
       body = list.body;
     } else if (line.includes("|") && TABLE_RULE.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("-")) {
@@ -103,7 +103,7 @@ function closes(line, mark) {
 }
 
 /** @param {string[]} lines @param {number} at @returns {{ body: Body, next: number }} */
-function read_list(lines, at) {
+function readList(lines, at) {
   const first = BULLET.exec(lines[at] ?? "");
   const mark = first?.[2] ?? "-";
   const ordered = /\d/.test(mark);
@@ -117,12 +117,12 @@ function read_list(lines, at) {
     at += 1;
     while (at < lines.length) {
       const line = lines[at] ?? "";
-      const is_blank = line.trim() === "";
+      const isBlank = line.trim() === "";
       const next = lines[at + 1] ?? "";
       const depth = line.length - line.trimStart().length;
-      if (is_blank && (next.trim() === "" || next.length - next.trimStart().length < Math.min(indent, 2))) break;
-      if (!is_blank && depth < Math.min(indent, 2)) break;
-      inside.push(is_blank ? "" : line.slice(Math.min(indent, depth)));
+      if (isBlank && (next.trim() === "" || next.length - next.trimStart().length < Math.min(indent, 2))) break;
+      if (!isBlank && depth < Math.min(indent, 2)) break;
+      inside.push(isBlank ? "" : line.slice(Math.min(indent, depth)));
       at += 1;
     }
     const task = /^\[([ xX])\]\s+/.exec(inside[0] ?? "");

@@ -1,6 +1,6 @@
 // What this token may do, as the server says. What is not known is offered: the server refuses it by itself.
 
-import { get, on_forbidden } from "./api.js";
+import { get, onForbidden } from "./api.js";
 
 /** @typedef {"submitPrompt" | "abortSession" | "takeBackPrompt" | "settleAsk"} Operation */
 
@@ -25,12 +25,12 @@ let me;
 let changed = () => {};
 
 /** Calls back when the rights are known, and whenever they are others. @param {() => void} act */
-export function on_rights(act) {
+export function onRights(act) {
   changed = act;
 }
 
 /** Asks the server. One that does not say leaves everything offered. */
-export async function learn_rights() {
+export async function learnRights() {
   const before = JSON.stringify(me);
   try {
     me = await get("/api/me");
@@ -42,7 +42,7 @@ export async function learn_rights() {
 }
 
 /** Another token may have other rights. */
-export function forget_rights() {
+export function forgetRights() {
   me = undefined;
 }
 
@@ -52,16 +52,16 @@ export function may(operation) {
 }
 
 /** Why it is not offered, with names of roles in backticks. @param {Operation} operation */
-export function why_not(operation) {
+export function whyNot(operation) {
   const role = me?.operations.find((it) => it.name === operation)?.role ?? "admin";
   return `${me ? ROLES[me.role] : ""} ${DEEDS[operation]} needs a token for \`${role}\`.`.trimStart();
 }
 
 /** The role that a prompt with these permissions needs; nothing if this token has it. @param {string} mode */
-export function role_missing(mode) {
+export function roleMissing(mode) {
   const right = me?.permissions.find((it) => it.name === mode);
   return right && !right.allowed ? right.role : undefined;
 }
 
 // A token that was replaced by one for less is refused before the page knows.
-on_forbidden(() => void learn_rights());
+onForbidden(() => void learnRights());

@@ -1,7 +1,7 @@
 // What a fork began with: the events of the session that it was forked from, and of those before it.
 
-import { get, session_path } from "./api.js";
-import { read_until } from "./follow.js";
+import { get, sessionPath } from "./api.js";
+import { readUntil } from "./follow.js";
 import { Story, flat } from "./fold.js";
 
 /** Sessions that are read back through; each was forked from the one before. */
@@ -14,32 +14,32 @@ const KEYS = 2 ** 40;
  * @param {{ session: string, seq: number }} parent @param {AbortSignal} signal
  * @returns {Promise<{ rows: View.Row[], title: string }>}
  */
-export async function read_past(parent, signal) {
+export async function readPast(parent, signal) {
   /** @type {View.Row[]} */
   let rows = [];
-  let first_title = "";
+  let firstTitle = "";
   /** @type {{ session: string, seq: number } | null | undefined} */
   let next = parent;
   for (let n = 1; next && n <= MAX_PARENTS; n += 1) {
     /** @type {Wire.Detail} */
-    const detail = await get(session_path(next.session), { signal });
+    const detail = await get(sessionPath(next.session), { signal });
     const story = new Story(detail.id, -n * KEYS);
-    await read_until(story, next.seq, signal);
-    const title = detail.title || story.first_prompt.split("\n")[0]?.slice(0, 120) || detail.id;
-    first_title ||= title;
+    await readUntil(story, next.seq, signal);
+    const title = detail.title || story.firstPrompt.split("\n")[0]?.slice(0, 120) || detail.id;
+    firstTitle ||= title;
     const key = -n * KEYS + KEYS / 2;
     /** @type {View.ForkRow} */
     const fork = { key, kind: "fork", version: 0, depth: 0, height: 0, session: detail.id, title };
     rows = [...over(story), fork, ...rows];
     next = detail.parent;
   }
-  return { rows, title: first_title };
+  return { rows, title: firstTitle };
 }
 
 /** Rows of a story that nobody can change any more. @param {Story} story */
 function over(story) {
   for (const row of flat(story.rows, () => true)) {
-    row.is_past = true;
+    row.isPast = true;
     if (row.kind === "ask") row.settled ??= { decision: "lost", origin: "linkspan" };
     else if ("status" in row || row.kind === "tool" || row.kind === "message") row.status ??= "ok";
   }

@@ -1,31 +1,31 @@
 // Prompts that were sent and that no event shows yet: they are seen at once, and only once. Pure.
 
-import { agent_name, engine_name, first_line } from "./words.js";
+import { agentName, engineName, firstLine } from "./words.js";
 
-let n_rows = 0;
+let nRows = 0;
 
 export class Pending {
   /** @type {View.PendingRow[]} */
   rows = [];
   /** The session was seen at work since the last prompt was accepted. */
-  #was_busy = false;
+  #wasBusy = false;
 
-  /** @param {{ prompt: string, engine: string, is_busy: boolean, after: number }} sent @returns {View.PendingRow} */
-  add({ prompt, engine, is_busy, after }) {
-    const is_recording = engine.startsWith("replay");
+  /** @param {{ prompt: string, engine: string, isBusy: boolean, after: number }} sent @returns {View.PendingRow} */
+  add({ prompt, engine, isBusy, after }) {
+    const isRecording = engine.startsWith("replay");
     /** @type {View.PendingRow} */
     const row = {
-      key: -(n_rows += 1),
+      key: -(nRows += 1),
       kind: "pending",
       version: 0,
       depth: 0,
       height: 0,
-      prompt: is_recording ? "" : prompt,
-      label: is_busy ? "Queued" : starting(engine),
+      prompt: isRecording ? "" : prompt,
+      label: isBusy ? "Queued" : starting(engine),
       after,
-      is_accepted: false,
-      is_recording,
-      is_stopped: false,
+      isAccepted: false,
+      isRecording,
+      isStopped: false,
     };
     this.rows.push(row);
     return row;
@@ -33,8 +33,8 @@ export class Pending {
 
   /** The server has taken it; one that waits for its turn is shown by the queue. @param {View.PendingRow} row @param {{ position?: number }} answer */
   accept(row, { position = 0 }) {
-    row.is_accepted = true;
-    this.#was_busy = false;
+    row.isAccepted = true;
+    this.#wasBusy = false;
     if (position > 0) this.drop(row);
   }
 
@@ -45,7 +45,7 @@ export class Pending {
 
   /** Everything that was accepted was stopped. */
   stopped() {
-    this.rows = this.rows.filter((it) => !it.is_accepted);
+    this.rows = this.rows.filter((it) => !it.isAccepted);
   }
 
   /** Takes away what the story shows by now. @param {import("./fold.js").Story} story */
@@ -54,20 +54,20 @@ export class Pending {
     /** Each event shows one of them. @type {Set<number>} */
     const taken = new Set();
     this.rows = this.rows.filter((row) => {
-      if (row.is_recording) return story.started_seq <= row.after;
+      if (row.isRecording) return story.startedSeq <= row.after;
       const after = story.prompts.filter((it) => it.seq > row.after && !taken.has(it.key));
       // An agent may tell a prompt in other words than it was given.
-      const shown = after.find((it) => same(it.text, row.prompt)) ?? (row.is_accepted ? after[0] : undefined);
+      const shown = after.find((it) => same(it.text, row.prompt)) ?? (row.isAccepted ? after[0] : undefined);
       if (shown) taken.add(shown.key);
-      return !shown && !(row.is_accepted && story.ended_seq > row.after);
+      return !shown && !(row.isAccepted && story.endedSeq > row.after);
     });
-    if (story.is_running) for (const row of this.rows) this.#relabel(row, "");
+    if (story.isRunning) for (const row of this.rows) this.#relabel(row, "");
   }
 
   /** A session that was at work and is idle has nothing on its way. @param {Wire.Session["state"]} state */
   state(state) {
-    if (state !== "idle") this.#was_busy = true;
-    else if (this.#was_busy) this.stopped();
+    if (state !== "idle") this.#wasBusy = true;
+    else if (this.#wasBusy) this.stopped();
   }
 
   /** @param {View.PendingRow} row @param {string} label */
@@ -79,8 +79,8 @@ export class Pending {
 }
 
 /** A session that is starting, whoever has sent the prompt. @param {string} engine @returns {View.PendingRow} */
-export function starting_row(engine) {
-  const row = new Pending().add({ prompt: "", engine, is_busy: false, after: 0 });
+export function startingRow(engine) {
+  const row = new Pending().add({ prompt: "", engine, isBusy: false, after: 0 });
   row.prompt = "";
   return row;
 }
@@ -91,7 +91,7 @@ export function unmade(prompt, engine) {
   return {
     id: "",
     engine,
-    title: engine.startsWith("replay:") ? engine_name(engine) : first_line(prompt),
+    title: engine.startsWith("replay:") ? engineName(engine) : firstLine(prompt),
     created_at: at,
     active_at: at,
     head: 0,
@@ -104,7 +104,7 @@ export function unmade(prompt, engine) {
 
 /** @param {string} engine */
 function starting(engine) {
-  return `Starting ${agent_name(engine)}…`;
+  return `Starting ${agentName(engine)}…`;
 }
 
 /** @param {string} a @param {string} b */

@@ -21,47 +21,47 @@ export class Socket {
   #pause = FIRST_PAUSE;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #opened_at = 0;
-  #heard_at = 0;
+  #openedAt = 0;
+  #receivedAt = 0;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #beat;
-  #is_stopped = false;
+  #isStopped = false;
   /** @type {State} */
   state = "connecting";
-  onopen = () => {};
-  onframe = (/** @type {string} */ _text) => {};
-  onstate = (/** @type {State} */ _state) => {};
+  onOpen = () => {};
+  onFrame = (/** @type {string} */ _text) => {};
+  onState = (/** @type {State} */ _state) => {};
   /** Asked after each failed attempt, since a browser does not say why: true if the token is refused. */
-  is_refused = async () => false;
+  isRefused = async () => false;
 
   start() {
-    this.#is_stopped = false;
+    this.#isStopped = false;
     clearTimeout(this.#timer);
     this.#set("connecting");
     const url = new URL("/ws?format=linkspan", location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(url, ["linkspan", `token.${token() ?? ""}`]);
     this.#socket = socket;
-    let was_open = false;
+    let wasOpen = false;
     socket.onopen = () => {
-      was_open = true;
-      this.#opened_at = this.#heard_at = performance.now();
+      wasOpen = true;
+      this.#openedAt = this.#receivedAt = performance.now();
       clearInterval(this.#beat);
       this.#beat = setInterval(() => this.#check(), BEAT);
       this.#set("open");
-      this.onopen();
+      this.onOpen();
     };
     socket.onmessage = (it) => {
-      this.#heard_at = performance.now();
-      if (typeof it.data === "string" && socket === this.#socket) this.onframe(it.data);
+      this.#receivedAt = performance.now();
+      if (typeof it.data === "string" && socket === this.#socket) this.onFrame(it.data);
     };
     socket.onclose = () => {
-      if (socket === this.#socket && !this.#is_stopped) void this.#again(was_open);
+      if (socket === this.#socket && !this.#isStopped) void this.#again(wasOpen);
     };
   }
 
   stop() {
-    this.#is_stopped = true;
+    this.#isStopped = true;
     clearInterval(this.#beat);
     clearTimeout(this.#timer);
     this.#socket?.close();
@@ -70,7 +70,7 @@ export class Socket {
 
   /** Try now rather than after the pause: the machine is back, or somebody looks. */
   hurry() {
-    if (this.state !== "lost" || this.#is_stopped) return;
+    if (this.state !== "lost" || this.#isStopped) return;
     this.#pause = FIRST_PAUSE;
     this.start();
   }
@@ -84,7 +84,7 @@ export class Socket {
 
   /** A machine that slept holds a connection that nobody else knows of. */
   #check() {
-    if (performance.now() - this.#heard_at < DEAD) {
+    if (performance.now() - this.#receivedAt < DEAD) {
       this.send({ control: "echo" });
       return;
     }
@@ -92,18 +92,18 @@ export class Socket {
     void this.#again(true);
   }
 
-  /** @param {boolean} was_open */
-  async #again(was_open) {
+  /** @param {boolean} wasOpen */
+  async #again(wasOpen) {
     this.#socket = undefined;
     clearInterval(this.#beat);
     this.#set("lost");
-    if (was_open && performance.now() - this.#opened_at > GOOD) this.#pause = FIRST_PAUSE;
-    if (await this.is_refused()) {
-      this.#is_stopped = true;
+    if (wasOpen && performance.now() - this.#openedAt > GOOD) this.#pause = FIRST_PAUSE;
+    if (await this.isRefused()) {
+      this.#isStopped = true;
       this.#set("refused");
       return;
     }
-    if (this.#is_stopped || this.#socket) return;
+    if (this.#isStopped || this.#socket) return;
     // Many pages lose a server at once; they do not all come back at once.
     this.#timer = setTimeout(() => this.start(), this.#pause * (0.75 + Math.random() / 2));
     this.#pause = Math.min(LONGEST_PAUSE, this.#pause * 2);
@@ -113,6 +113,6 @@ export class Socket {
   #set(state) {
     if (this.state === state) return;
     this.state = state;
-    this.onstate(state);
+    this.onState(state);
   }
 }

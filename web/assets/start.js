@@ -1,13 +1,13 @@
 // What somebody sees before a session is open: the agents that are there, recorded sessions to watch
 // without any, and how to get the other agents.
 
-import { button, by_id, h, icon } from "./dom.js";
+import { button, byId, h, icon } from "./dom.js";
 import { may } from "./me.js";
-import { engine_name, visible } from "./words.js";
+import { engineName, visible } from "./words.js";
 
 /** Before the agents are known: the server asks each of them for its version, which takes seconds. @param {string} [problem] */
-export function draw_search(problem) {
-  by_id("start").replaceChildren(
+export function drawSearch(problem) {
+  byId("start").replaceChildren(
     h("h1", null, "New session"),
     problem === undefined
       ? h("p", { class: "starting", role: "status" }, "Looking for agents…")
@@ -16,23 +16,23 @@ export function draw_search(problem) {
 }
 
 /** @param {Wire.Engines} all @param {(engine: string) => void} pick @param {(replay: string, prompt: string) => void} play */
-export function draw_start(all, pick, play) {
-  if (!may("submitPrompt")) return draw_watching();
+export function drawStart(all, pick, play) {
+  if (!may("submitPrompt")) return drawWatching();
   const installed = all.engines.filter((it) => it.installed);
-  const has_agent = installed.length > 0;
+  const hasAgent = installed.length > 0;
   const agents = section("Choose an agent and describe the task", installed.map((it) => agent(it, pick)));
   const replays = section(
-    has_agent ? "Or watch a recorded session" : "Watch a recorded session",
+    hasAgent ? "Or watch a recorded session" : "Watch a recorded session",
     all.replays.map((it) => replay(it, play)),
   );
   const missing = section(
-    has_agent ? "More agents you can install" : "Agents, and how to install them",
-    all.engines.filter((it) => !it.installed).map(how_to_install),
+    hasAgent ? "More agents you can install" : "Agents, and how to install them",
+    all.engines.filter((it) => !it.installed).map(howToInstall),
     "installs",
   );
-  by_id("start").replaceChildren(
-    h("h1", null, has_agent ? "New session" : "Welcome to linkspan"),
-    has_agent
+  byId("start").replaceChildren(
+    h("h1", null, hasAgent ? "New session" : "Welcome to linkspan"),
+    hasAgent
       ? ""
       : h("p", { class: "lead" }, "No agent is installed here yet. Try a recorded session: it plays back like a live run."),
     agents,
@@ -42,16 +42,16 @@ export function draw_start(all, pick, play) {
 }
 
 /** Whoever may not start a session can choose one. */
-function draw_watching() {
-  by_id("start").replaceChildren(
+function drawWatching() {
+  byId("start").replaceChildren(
     h("h1", null, "Watch a session"),
     h("p", { class: "lead" }, "Choose a session from the list. New ones appear there as soon as they start."),
   );
 }
 
 /** Shows which agent is chosen. @param {string} name */
-export function mark_agent(name) {
-  for (const it of by_id("start").querySelectorAll("button.agent"))
+export function markAgent(name) {
+  for (const it of byId("start").querySelectorAll("button.agent"))
     it.setAttribute("aria-pressed", String(it.getAttribute("data-name") === name));
 }
 
@@ -66,7 +66,7 @@ function agent(it, pick) {
 
 /** @param {{ name: string, summary: string }} it @param {(replay: string, prompt: string) => void} play */
 function replay(it, play) {
-  const prompt = `Play the recording “${engine_name(it.name).slice(7)}”.`;
+  const prompt = `Play the recording “${engineName(it.name).slice(7)}”.`;
   const node = button("", () => play(it.name, prompt), { class: "engine replay", "data-name": it.name });
   const name = it.name.replace(/^replay:/, "");
   node.append(icon("play"), h("span", null, visible(name), h("small", null, visible(it.summary))));
@@ -74,7 +74,7 @@ function replay(it, play) {
 }
 
 /** @param {Wire.Engine} it */
-function how_to_install(it) {
+function howToInstall(it) {
   return h("p", null, h("b", null, it.name), h("code", { tabindex: 0 }, visible(it.install ?? it.summary)));
 }
 

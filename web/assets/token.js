@@ -9,10 +9,10 @@ const KEY = "linkspan.token";
 const SIGNED_OUT = "linkspan.signed-out";
 
 /** Takes the token out of the address, if it holds one; true if it did. */
-export function take_token() {
+export function takeToken() {
   const match = /(?:^#|&)token=([^&/]+)/.exec(location.hash);
   if (!match?.[1]) return false;
-  set_token(decodeURIComponent(match[1]));
+  setToken(decodeURIComponent(match[1]));
   const route = /\/s\/[^&]+/.exec(location.hash)?.[0];
   history.replaceState(null, "", location.pathname + (route ? `#${route}` : ""));
   return true;
@@ -23,18 +23,18 @@ export function token() {
 }
 
 /** @param {string} value */
-export function set_token(value) {
+export function setToken(value) {
   sessionStorage.setItem(KEY, value);
 }
 
 /** The server has accepted it. */
-export function remember_token() {
+export function rememberToken() {
   const value = token();
   if (value !== null && localStorage.getItem(KEY) !== value) localStorage.setItem(KEY, value);
 }
 
 /** The server refuses it; true if the browser knows another one. */
-export function drop_token() {
+export function dropToken() {
   const refused = token();
   sessionStorage.removeItem(KEY);
   if (localStorage.getItem(KEY) === refused) localStorage.removeItem(KEY);
@@ -42,19 +42,19 @@ export function drop_token() {
 }
 
 /** Forgets it, in every tab. */
-export function forget_token() {
+export function forgetToken() {
   sessionStorage.removeItem(KEY);
   localStorage.removeItem(KEY);
   localStorage.setItem(SIGNED_OUT, new Date().toISOString());
 }
 
 /** Calls back when the server has accepted a token in another tab. @param {() => void} act */
-export function on_signed_in(act) {
+export function onSignedIn(act) {
   addEventListener("storage", (it) => it.key === KEY && it.newValue !== null && act());
 }
 
 /** Calls back when another tab has signed out. @param {() => void} act */
-export function on_signed_out(act) {
+export function onSignedOut(act) {
   addEventListener("storage", (it) => {
     if (it.key !== SIGNED_OUT) return;
     sessionStorage.removeItem(KEY);

@@ -36,20 +36,20 @@ export function plural(n, word) {
 }
 
 /** All that went in, cached or not. @param {Wire.Tokens} tokens */
-export function all_input(tokens) {
+export function allInput(tokens) {
   return (tokens.input ?? 0) + (tokens.cache_read ?? 0) + (tokens.cache_write ?? 0);
 }
 
 /** @param {Wire.Tokens | undefined} tokens */
-export function tokens_in_out(tokens) {
+export function tokensInOut(tokens) {
   if (!tokens) return "";
-  const input = all_input(tokens);
+  const input = allInput(tokens);
   const output = tokens.output ?? 0;
   return input || output ? `${count(input)} in / ${count(output)} out` : "";
 }
 
 /** An engine as people call it: of a recording, only the name of its file. @param {string} engine */
-export function engine_name(engine) {
+export function engineName(engine) {
   return visible(engine.startsWith("replay:") ? `replay:${engine.split("/").at(-1)?.replace(/^replay:/, "")}` : engine);
 }
 
@@ -65,7 +65,7 @@ const AGENTS = {
 };
 
 /** Whether a session plays what was recorded; there is nobody to talk to. @param {string} engine */
-export function is_recording(engine) {
+export function isRecording(engine) {
   return engine.startsWith("replay:");
 }
 
@@ -88,20 +88,20 @@ const MODES = {
 };
 
 /** What an agent does without asking, where it says so. @param {string} mode */
-export function mode_name(mode) {
+export function modeName(mode) {
   return MODES[mode] ?? `${mode} mode`;
 }
 
 /** An agent in a sentence. @param {string} engine */
-export function agent_name(engine) {
+export function agentName(engine) {
   if (engine.startsWith("replay")) return "the recording";
   if (engine.startsWith("acp:")) return "the agent";
-  return AGENTS[engine] ?? engine_name(engine);
+  return AGENTS[engine] ?? engineName(engine);
 }
 
 /** The same at the start of a sentence. @param {string} engine */
-export function agent_title(engine) {
-  const name = agent_name(engine);
+export function agentTitle(engine) {
+  const name = agentName(engine);
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
@@ -119,23 +119,23 @@ const TOOLS = {
 };
 
 /** A tool as people say it. @param {string} name */
-export function tool_name(name) {
+export function toolName(name) {
   return TOOLS[name] ?? visible(name);
 }
 
 /** What an ask is about, in one line: some agents have no more to say than the name of the tool. @param {Wire.Ask} ask */
-export function ask_title(ask) {
-  return ask.title === ask.tool ? tool_name(ask.tool) : ask.title;
+export function askTitle(ask) {
+  return ask.title === ask.tool ? toolName(ask.tool) : ask.title;
 }
 
 /** Words that say what a tool does to a file and nothing else. */
 const FILE_TOOL = /\b(?:edit|write|update|create|change|modify|delete|add|patch|apply|multiedit|notebookedit|files?|to|the|in)\b/gi;
 
 /** Whether a line says no more than that this tool works on these files. @param {string} text @param {string} tool @param {string[]} paths */
-export function says_only(text, tool, paths) {
+export function saysOnly(text, tool, paths) {
   // The longer ones first: a path holds its own name.
   const names = paths.flatMap((it) => [it, it.split("/").at(-1) ?? it]).sort((a, b) => b.length - a.length);
-  const rest = [...names, tool, tool_name(tool)].filter(Boolean).reduce((left, it) => left.replaceAll(it, " "), text);
+  const rest = [...names, tool, toolName(tool)].filter(Boolean).reduce((left, it) => left.replaceAll(it, " "), text);
   return rest.replace(FILE_TOOL, " ").replace(/[\s`'"“”:,.…/\\]+/g, "") === "";
 }
 
@@ -157,7 +157,7 @@ const DECISIONS = {
 };
 
 /** What came of an ask. @param {string} decision */
-export function decision_name(decision) {
+export function decisionName(decision) {
   return DECISIONS[decision] ?? decision;
 }
 
@@ -173,7 +173,7 @@ export function ago(at, now) {
 }
 
 /** The first line that says something. @param {string} text @param {number} max */
-export function first_line(text, max = 120) {
+export function firstLine(text, max = 120) {
   const line =
     text
       .slice(0, 4000)

@@ -27,8 +27,8 @@ const say = (content, id = `msg_${randomUUID()}`) =>
   tell({ type: "assistant", parent_tool_use_id: null, message: { id, type: "message", role: "assistant", content } });
 const end = (rest) => {
   // One prompt, one result: whoever is interrupted when all is said has nothing to add.
-  if (!is_busy) return;
-  is_busy = false;
+  if (!isBusy) return;
+  isBusy = false;
   tell({ type: "result", is_error: false, num_turns: 1, duration_ms: 5, total_cost_usd: 0.01, ...rest });
 };
 const done = (result) => end({ subtype: "success", result });
@@ -36,8 +36,8 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** The call that waits for an answer. */
 let asked;
-let is_interrupted = false;
-let is_busy = false;
+let isInterrupted = false;
+let isBusy = false;
 
 function call(command) {
   const id = `toolu_${randomUUID()}`;
@@ -57,7 +57,7 @@ async function words(n) {
   event({ type: "message_start", message: { id, type: "message", role: "assistant", content: [] } });
   event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
   for (const it of text) {
-    if (is_interrupted) return;
+    if (isInterrupted) return;
     event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: `${it} ` } });
     await sleep(20);
   }
@@ -69,8 +69,8 @@ async function words(n) {
 }
 
 async function prompted(text) {
-  is_interrupted = false;
-  is_busy = true;
+  isInterrupted = false;
+  isBusy = true;
   tell({ type: "system", subtype: "init", cwd: process.cwd(), model: "scripted-1", tools: ["Bash"] });
   const [verb, n] = text.split(" ");
   if (verb === "ask") {
@@ -109,7 +109,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   else if (message.type === "control_request") {
     tell({ type: "control_response", response: { subtype: "success", request_id: message.request_id, response: {} } });
     if (message.request.subtype !== "interrupt") continue;
-    is_interrupted = true;
+    isInterrupted = true;
     end({ subtype: "error_during_execution", is_error: true });
   }
 }

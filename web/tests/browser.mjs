@@ -12,7 +12,7 @@ import * as tokens from "./mock/tokens.mjs";
 import * as words from "./mock/words.mjs";
 import { long } from "./long.mjs";
 import { furnish, golden, start } from "./mock.mjs";
-import { click, close, finish, play, scene, sees, session_id, sleep, tab, text, until } from "./stage.mjs";
+import { click, close, finish, play, scene, sees, sessionId, sleep, tab, text, until } from "./stage.mjs";
 
 const server = await start({ pace: 25 });
 const everything = furnish(server);
@@ -33,7 +33,7 @@ await scene("no token and a wrong token are told apart", async () => {
   await none.keyboard.press("Enter");
   await sees(none, "Something of everything", "#list");
   await close(none);
-  const wrong = await open("/#token=wrong", { is_offline_fine: true });
+  const wrong = await open("/#token=wrong", { isOfflineFine: true });
   await sees(wrong, "does not accept this token", "#gate");
   await close(wrong);
 });
@@ -63,7 +63,7 @@ await scene("a tool opens and shows what it did", async () => {
 await scene("a sub-agent's work is inside of its card", async () => {
   const page = await open(`/#token=test/s/${everything.native}`);
   await sees(page, "cut off");
-  assert.equal(await session_id(page), everything.id);
+  assert.equal(await sessionId(page), everything.id);
   await page.evaluate(() => (document.getElementById("scroll").scrollTop = 300));
   await sees(page, "Agent · Explore");
   assert.ok(!(await text(page)).includes("Nothing here."));
@@ -150,7 +150,7 @@ await scene("a reload in the middle of a run loses nothing", async () => {
   const id = await play(page, "story");
   await until(page, () => document.querySelector(".message.live .prose")?.textContent.length > 20);
   await page.reload();
-  assert.equal(await session_id(page), id);
+  assert.equal(await sessionId(page), id);
   server.pace = 2;
   await sees(page, "✓ done");
   server.pace = 25;
@@ -164,7 +164,7 @@ await scene("a reload in the middle of a run loses nothing", async () => {
 });
 
 await scene("lost connections lose no event, show none twice, and move nothing", async () => {
-  const page = await open("/#token=test", { is_offline_fine: true });
+  const page = await open("/#token=test", { isOfflineFine: true });
   const id = await play(page, "story");
   await until(page, () => document.querySelector(".message.live .prose")?.textContent.length > 20);
   await page.evaluate(() => (document.querySelector(".message.live").dataset.mine = "1"));
@@ -186,10 +186,10 @@ await scene("lost connections lose no event, show none twice, and move nothing",
 });
 
 await scene("a server that is away is waited for", async () => {
-  const page = await open(`/#token=test/s/${everything.id}`, { is_offline_fine: true });
+  const page = await open(`/#token=test/s/${everything.id}`, { isOfflineFine: true });
   await page.setViewportSize({ width: 400, height: 800 });
   await sees(page, "cut off");
-  server.is_down = true;
+  server.isDown = true;
   server.drop();
   await sees(page, "trying again", "#lost");
   server.append(everything, {
@@ -200,7 +200,7 @@ await scene("a server that is away is waited for", async () => {
   await page.fill("#composer textarea", "written while it was away");
   await page.keyboard.press("Enter");
   await sees(page, "The server cannot be reached.", "#composer .problem");
-  server.is_down = false;
+  server.isDown = false;
   await sees(page, "said while you were away");
   await until(page, () => !document.querySelector("#composer .problem").checkVisibility());
   assert.equal(await page.inputValue("#composer textarea"), "written while it was away");
@@ -424,8 +424,8 @@ await scene("50,000 events stay smooth", async () => {
   await page.evaluate((id) => (location.hash = `#/s/${id}`), it.id);
   await sees(page, "✓ done");
   const opened = Math.round(performance.now() - began);
-  const slow_open = await page.evaluate(() => window.__slow.splice(0));
-  const n_rows = await page.$$eval(".row", (all) => all.length);
+  const slowOpen = await page.evaluate(() => window.__slow.splice(0));
+  const nRows = await page.$$eval(".row", (all) => all.length);
   const scroll = await page.evaluate(async () => {
     const scroll = document.getElementById("scroll");
     const times = [];
@@ -440,11 +440,11 @@ await scene("50,000 events stay smooth", async () => {
   });
   const slow = await page.evaluate(() => window.__slow);
   console.log(
-    `        opened in ${opened} ms, longest task ${Math.max(0, ...slow_open)} ms, ${n_rows} rows in the document; jumping about: frames p50 ${Math.round(scroll[60])} ms, p95 ${Math.round(scroll[114])} ms, longest task ${Math.max(0, ...slow)} ms`,
+    `        opened in ${opened} ms, longest task ${Math.max(0, ...slowOpen)} ms, ${nRows} rows in the document; jumping about: frames p50 ${Math.round(scroll[60])} ms, p95 ${Math.round(scroll[114])} ms, longest task ${Math.max(0, ...slow)} ms`,
   );
-  assert.ok(n_rows < 120, `${n_rows} rows`);
+  assert.ok(nRows < 120, `${nRows} rows`);
   // Far above what it takes; a machine with other work to do is slow, too.
-  assert.ok(Math.max(0, ...slow_open) < 1500);
+  assert.ok(Math.max(0, ...slowOpen) < 1500);
   await close(page);
 });
 

@@ -21,7 +21,7 @@ export function demo(server) {
     const at = new Date(now - minutes * MINUTE).toISOString();
     const it = server.session({ title, engine, at });
     it.active_at = at;
-    if (minutes === 12) it.is_running = true;
+    if (minutes === 12) it.isRunning = true;
   }
   const it = server.session({ title: "Retry uploads that fail on a flaky network" });
   it.cwd = "/home/me/uploader";
@@ -79,6 +79,6 @@ export function demo(server) {
   const seq = it.events.length;
   const name = `${it.id}:${seq}`;
   it.asks.set(name, { id: name, session: it.id, seq, ask: "q1", run: "r1", at: new Date(at).toISOString(), answered: false, data: ask, can_change: true });
-  it.is_running = true;
+  it.isRunning = true;
   return it;
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { Story, agent_cost, flat } from "../assets/fold.js";
+import { Story, agentCost, flat } from "../assets/fold.js";
 
 const FIXTURES = new URL("../../fixtures/", import.meta.url);
 
@@ -51,11 +51,11 @@ for (const { name, events } of golden) {
         [],
       );
       assert.deepEqual([...story.open.keys(), ...story.asks.keys()], []);
-      assert.equal(story.is_running, false);
+      assert.equal(story.isRunning, false);
       assert.equal(new Set(all.map((it) => it.key)).size, all.length);
       const mine = events.filter((it) => it.session === story.session);
-      const n_closed = mine.filter((it) => it.type === "item.closed" && it.data.item.kind !== "subagent").length;
-      assert.equal(all.filter((it) => it.status !== undefined).length >= n_closed, true);
+      const nClosed = mine.filter((it) => it.type === "item.closed" && it.data.item.kind !== "subagent").length;
+      assert.equal(all.filter((it) => it.status !== undefined).length >= nClosed, true);
       assert.equal(all.filter((it) => it.kind === "end").length, mine.filter((it) => it.type === "run.ended").length);
     }
   });
@@ -142,8 +142,8 @@ test("a sub-agent costs its share of its model, by tokens", () => {
   const [story] = stories(golden.find((it) => it.name.endsWith("subagent_nested.events.jsonl")).events);
   const [outer, inner] = story.agents;
   const part = (25 + 1.25 * 7 + 0.1 * 100) / (150 + 1.25 * 42 + 0.1 * 600 + 5 * 90);
-  assert.deepEqual(agent_cost(story, outer), { usd: story.cost * part, is_guess: true });
-  assert.equal(agent_cost(story, inner), undefined);
+  assert.deepEqual(agentCost(story, outer), { usd: story.cost * part, isGuess: true });
+  assert.equal(agentCost(story, inner), undefined);
 });
 
 test("50,000 events fold in a moment", () => {

@@ -22,20 +22,20 @@ test("a reply counts unless the socket has spoken since it was asked for", () =>
 test("every order of messages and replies ends with the last state", () => {
   // The server's states, in order; each is told by a message, and some are read by a reply.
   const states = ["idle", "starting", "running", "waiting", "running", "idle"];
-  for (let read_at = 0; read_at < states.length; read_at += 1) {
-    for (let asked_after = 0; asked_after <= read_at; asked_after += 1) {
-      for (let arrives_after = read_at; arrives_after <= states.length; arrives_after += 1) {
+  for (let readAt = 0; readAt < states.length; readAt += 1) {
+    for (let askedAfter = 0; askedAfter <= readAt; askedAfter += 1) {
+      for (let arrivesAfter = readAt; arrivesAfter <= states.length; arrivesAfter += 1) {
         const known = new Known();
         let shown = "";
         let asked;
         for (let n = 0; n <= states.length; n += 1) {
-          if (n === asked_after) asked = known.now();
-          if (n === arrives_after) shown = known.reply(session(states[read_at]), asked).state;
+          if (n === askedAfter) asked = known.now();
+          if (n === arrivesAfter) shown = known.reply(session(states[readAt]), asked).state;
           if (n === states.length) break;
           known.hear(session(states[n]));
           shown = states[n];
         }
-        assert.equal(shown, "idle", `read at ${read_at}, asked after ${asked_after}, arrived after ${arrives_after}`);
+        assert.equal(shown, "idle", `read at ${readAt}, asked after ${askedAfter}, arrived after ${arrivesAfter}`);
       }
     }
   }
@@ -50,7 +50,7 @@ function sent(prompt, engine = "claude") {
   seq = 0;
   const story = new Story("s");
   const pending = new Pending();
-  const row = pending.add({ prompt, engine, is_busy: false, after: 0 });
+  const row = pending.add({ prompt, engine, isBusy: false, after: 0 });
   return { story, pending, row };
 }
 
@@ -75,7 +75,7 @@ test("a prompt told in other words goes once it is accepted", () => {
 
 test("two equal prompts are shown by two events", () => {
   const { story, pending, row } = sent("again");
-  const second = pending.add({ prompt: "again", engine: "claude", is_busy: false, after: 0 });
+  const second = pending.add({ prompt: "again", engine: "claude", isBusy: false, after: 0 });
   for (const it of [row, second]) pending.accept(it, { position: 0 });
   story.add(said("again"));
   pending.seen(story);
@@ -87,7 +87,7 @@ test("an older prompt is not taken for a new one", () => {
   const story = new Story("s");
   story.add(said("again"));
   const pending = new Pending();
-  const row = pending.add({ prompt: "again", engine: "claude", is_busy: false, after: story.cursor });
+  const row = pending.add({ prompt: "again", engine: "claude", isBusy: false, after: story.cursor });
   pending.accept(row, { position: 0 });
   pending.seen(story);
   assert.deepEqual(pending.rows, [row]);

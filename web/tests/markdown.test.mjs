@@ -34,7 +34,7 @@ function check(text, expected) {
   assert.equal(html(text), expected);
 }
 
-function assert_harmless(text) {
+function assertHarmless(text) {
   for (const node of blocks(text).flatMap((it) => every(render(it)))) {
     assert.ok(ELEMENTS.has(node.name), `<${node.name}> from ${text}`);
     for (const [name, value] of Object.entries(node.attributes)) {
@@ -120,7 +120,7 @@ test("hostile text stays text", () => {
       `[a](https://x.test/${it})`,
       `https://x.test/${it}`,
     ];
-    for (const text of around) assert_harmless(text);
+    for (const text of around) assertHarmless(text);
   }
 });
 

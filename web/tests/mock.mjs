@@ -73,7 +73,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     active_at: it.active_at,
     head: it.events.length,
     bytes: 0,
-    state: it.asks.size > 0 ? "waiting" : it.is_running ? "running" : it.is_starting ? "starting" : "idle",
+    state: it.asks.size > 0 ? "waiting" : it.isRunning ? "running" : it.isStarting ? "starting" : "idle",
     queue: it.queue.length,
     parent: it.parent,
   });
@@ -101,7 +101,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       lines: [],
       queue: [],
       asks: new Map(),
-      is_running: false,
+      isRunning: false,
       wake: undefined,
       abort: false,
     };
@@ -134,24 +134,24 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
 
   /** Plays a recording into a session; an ask waits for its answer. */
   async function play(it, name, prompt) {
-    it.is_running = true;
-    const is_stopped = it.abort;
+    it.isRunning = true;
+    const isStopped = it.abort;
     it.abort = false;
     tell(it);
     const run = randomUUID();
     const started = it.events.length;
     const open = new Map();
     const events = golden(REPLAYS[name] ?? REPLAYS.tools);
-    if (is_stopped) it.abort = true;
-    const is_told = it.told === prompt;
+    if (isStopped) it.abort = true;
+    const isShown = it.told === prompt;
     it.told = undefined;
-    const has_prompt = is_told || events.some((event) => event.data?.item?.role === "user" && !event.path);
+    const hasPrompt = isShown || events.some((event) => event.data?.item?.role === "user" && !event.path);
     for (const event of events) {
       if (event.type === "run.ended" && it.abort) break;
       if (event.type === "ask.settled") continue;
       const data = structuredClone(event.data);
       append(it, { ...event, at: undefined, run: event.run && run, data });
-      if (event.type === "run.started" && !has_prompt) {
+      if (event.type === "run.started" && !hasPrompt) {
         const item = { kind: "message", id: `prompt.${started}`, role: "user", text: prompt };
         append(it, { run, origin: "client", type: "item.opened", data: item });
         append(it, { run, origin: "client", type: "item.closed", data: { status: "ok", item } });
@@ -203,7 +203,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
         });
       append(it, { run, origin: "linkspan", why: "abort", type: "run.ended", data: { outcome: "aborted" } });
     }
-    it.is_running = false;
+    it.isRunning = false;
     it.asks.clear();
     const next = it.queue.shift();
     tell(it);
@@ -212,9 +212,9 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
 
   /** A prompt was taken: with `server.start` the agent takes its time, and the prompt may be told at once. */
   async function begin(it, prompt) {
-    const { ms, is_told } = server.start;
-    if (is_told) {
-      it.is_starting = true;
+    const { ms, isShown } = server.start;
+    if (isShown) {
+      it.isStarting = true;
       const item = { kind: "message", id: `prompt.${it.events.length}`, role: "user", text: prompt };
       append(it, { origin: "client", type: "item.opened", data: item });
       append(it, { origin: "client", type: "item.closed", data: { status: "ok", item } });
@@ -222,7 +222,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     }
     tell(it);
     for (const ends = Date.now() + ms; Date.now() < ends && !it.abort; ) await sleep(20);
-    it.is_starting = false;
+    it.isStarting = false;
     void play(it, it.replay, prompt);
   }
 
@@ -273,7 +273,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     const right = me(server.role).operations.find((it) => it.name === operation);
     if (request.method !== "GET" && right && !right.allowed)
       return fail(403, "forbidden", `a token for \`${right.role}\` is needed for this`);
-    if (what === "me") return answer(200, me(server.told_role ?? server.role));
+    if (what === "me") return answer(200, me(server.shownRole ?? server.role));
     if (what === "engines") {
       if (server.search > 0) await sleep(server.search);
       const engine = (name, summary, install) => ({
@@ -323,7 +323,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       return answer(200, lines.map((line) => `${line}\n`).join(""), "application/x-ndjson");
     }
     if (part === "abort") {
-      const aborted = it.is_running || it.is_starting || server.start.ms > 0;
+      const aborted = it.isRunning || it.isStarting || server.start.ms > 0;
       it.abort = true;
       it.wake?.("abort");
       return answer(200, { aborted });
@@ -350,7 +350,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
         title: body.prompt.split("\n")[0],
       });
       target.replay ??= body.engine?.replace("replay:", "") ?? "tools";
-      if (target.is_running) {
+      if (target.isRunning) {
         target.queue.push({ number: server.submitted.length, prompt: body.prompt });
         tell(target);
         return answer(202, { session: target.id, run: null, position: target.queue.length });
@@ -373,7 +373,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     // A tab that is closed in the middle of it.
     socket.on("error", () => {});
     const offered = (request.headers["sec-websocket-protocol"] ?? "").split(/,\s*/);
-    if (server.is_down || !offered.includes(`token.${token}`)) {
+    if (server.isDown || !offered.includes(`token.${token}`)) {
       socket.end("HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n");
       return;
     }
@@ -410,12 +410,12 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     refusal: "",
     /** The role of the token, and the one that is told once it is another. */
     role: "admin",
-    told_role: undefined,
+    shownRole: undefined,
     /** Milliseconds that the agents take to say their versions. */
     search: 0,
     /** How long an agent takes to start, and whether the prompt is an event before that. */
-    start: { ms: 0, is_told: false },
-    is_down: false,
+    start: { ms: 0, isShown: false },
+    isDown: false,
     submitted: [],
     answers: [],
     sessions,

@@ -7,7 +7,7 @@ const MODES = { plan: "prompt", deny: "prompt", ask: "prompt", "accept-edits": "
 
 /** What `GET /api/me` says to this role. */
 export function me(role) {
-  const is_enough = (needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
-  const rights = (table) => Object.entries(table).map(([name, role]) => ({ name, role, allowed: is_enough(role) }));
+  const isEnough = (needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
+  const rights = (table) => Object.entries(table).map(([name, role]) => ({ name, role, allowed: isEnough(role) }));
   return { id: role === "admin" ? null : "k1", role, operations: rights(OPERATIONS), permissions: rights(MODES) };
 }

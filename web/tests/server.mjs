@@ -37,7 +37,7 @@ export class Server {
     const child = spawn(PROGRAM, ["serve", ...flags], { cwd: this.work, env: this.#env, stdio });
     this.#child = child;
     let said = "";
-    const is_first = this.token === "";
+    const isFirst = this.token === "";
     await new Promise((done, fail) => {
       child.on("error", fail);
       child.on("exit", () => fail(new Error(`the server has ended: ${said}`)));
@@ -47,7 +47,7 @@ export class Server {
       });
     });
     this.url = /listening on (\S+)/.exec(said)[1];
-    if (!is_first) return this;
+    if (!isFirst) return this;
     // It is printed to terminals alone.
     this.token = readFileSync(join(folder, "token"), "utf8").trim();
     this.printed = `${this.url}/#token=${this.token}`;

@@ -67,7 +67,7 @@ function asking(server) {
   const id = `${it.id}:${it.events.length}`;
   it.asks.set(id, { id, session: it.id, seq: it.events.length, data: {}, can_change: true });
   it.queue.push({ number: 7, prompt: "and then write the release notes" });
-  it.is_running = true;
+  it.isRunning = true;
   return it;
 }
 
@@ -159,14 +159,14 @@ async function all(folder, words) {
       await sleep(400);
     },
     lost: session(everything.id, async (page) => {
-      server.is_down = true;
+      server.isDown = true;
       server.drop();
       await sleep(1500);
     }),
   };
   for (const colorScheme of THEMES) {
     for (const [size, viewport] of Object.entries({ desk: DESK, phone: PHONE })) {
-      const options = { colorScheme, viewport, is_offline_fine: true };
+      const options = { colorScheme, viewport, isOfflineFine: true };
       const shoot = async (name, url, act) => {
         const file = `${name}-${size}-${colorScheme}.png`;
         if (!words.every((it) => file.includes(it))) return;
@@ -180,7 +180,7 @@ async function all(folder, words) {
         await sleep(300);
         await page.screenshot({ path: join(folder, file) });
         await page.context().close();
-        Object.assign(server, { is_down: false, role: "admin", search: 0 });
+        Object.assign(server, { isDown: false, role: "admin", search: 0 });
       };
       for (const [name, act] of Object.entries(states)) await shoot(name, `${server.url}/#token=test`, act);
       await shoot("gate", `${server.url}/`, async () => {});

@@ -30,10 +30,10 @@ let failed = 0;
 let skipped = 0;
 
 /**
- * A fresh tab, as somebody opens it. `is_offline_fine` is for scenes in which the server goes away;
+ * A fresh tab, as somebody opens it. `isOfflineFine` is for scenes in which the server goes away;
  * the rest is what a browser context can be told: `viewport`, `colorScheme`, `reducedMotion`, …
  */
-export async function tab(url, { is_offline_fine = false, ...options } = {}) {
+export async function tab(url, { isOfflineFine = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
   const { origin } = new URL(url);
@@ -41,8 +41,8 @@ export async function tab(url, { is_offline_fine = false, ...options } = {}) {
   page.on("dialog", (it) => (complaints.push(`a dialog: ${it.message()}`), it.dismiss()));
   page.on("pageerror", (it) => complaints.push(`an error: ${it.stack ?? it.message}`));
   page.on("console", (it) => {
-    const is_expected = is_offline_fine && /WebSocket|Failed to load resource|ERR_/.test(it.text());
-    if (!is_expected && !/status of 4\d\d/.test(it.text())) complaints.push(`on the console: ${it.text()}`);
+    const isExpected = isOfflineFine && /WebSocket|Failed to load resource|ERR_/.test(it.text());
+    if (!isExpected && !/status of 4\d\d/.test(it.text())) complaints.push(`on the console: ${it.text()}`);
   });
   page.on("request", (it) => {
     const sent = it.url().split("#")[0];
@@ -86,7 +86,7 @@ export async function click(page, words) {
   await node.asElement().evaluate((it) => it.click());
 }
 
-export const session_id = (page) => page.evaluate(() => decodeURIComponent(location.hash.slice(4)));
+export const sessionId = (page) => page.evaluate(() => decodeURIComponent(location.hash.slice(4)));
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** Starts a replay by its card and waits for its session. */
@@ -95,7 +95,7 @@ export async function play(page, name) {
   const node = await until(page, find, `replay:${name}`);
   await node.asElement().evaluate((it) => it.click());
   await until(page, () => location.hash.startsWith("#/s/"));
-  return session_id(page);
+  return sessionId(page);
 }
 
 /** Scenes whose names hold these words are played; all of them unless given. */
@@ -106,11 +106,11 @@ export async function scene(name, act) {
   const before = complaints.length;
   const began = performance.now();
   let timer;
-  const too_long = new Promise((_, fail) => {
+  const tooLong = new Promise((_, fail) => {
     timer = setTimeout(() => fail(new Error(`nothing more happened in ${LONGEST / 1000} s`)), LONGEST);
   });
   try {
-    await Promise.race([act(), too_long]);
+    await Promise.race([act(), tooLong]);
     assert.deepEqual(complaints.slice(before), []);
     passed += 1;
     console.log(`ok      ${name} (${Math.round(performance.now() - began)} ms)`);

@@ -3,21 +3,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { diff, plus_minus } from "../assets/diff.js";
+import { diff, plusMinus } from "../assets/diff.js";
 import {
-  agent_title,
+  agentTitle,
   ago,
-  ask_title,
+  askTitle,
   count,
   countdown,
   dollars,
   duration,
   exact,
-  first_line,
-  mode_name,
+  firstLine,
+  modeName,
   plain,
-  says_only,
-  tool_name,
+  saysOnly,
+  toolName,
   visible,
 } from "../assets/words.js";
 
@@ -43,7 +43,7 @@ test("durations, counts, dollars and ages", () => {
 test("characters without a shape are spelled out, the others stay", () => {
   assert.equal(visible("rm \u202e-rf\u2066 \u0007é😀👩‍👩‍👧\tx\n"), "rm ⟨U+202E⟩-rf⟨U+2066⟩ ⟨U+0007⟩é😀👩‍👩‍👧\tx\n");
   assert.equal(plain("\u001b[31mred\u001b[0m \u001b]8;;https://x.test\u0007link\u001b]8;;\u0007"), "red link");
-  assert.equal(first_line("\n\n  a\nb"), "a");
+  assert.equal(firstLine("\n\n  a\nb"), "a");
 });
 
 test("a change is what lies between what both sides share", () => {
@@ -55,7 +55,7 @@ test("a change is what lies between what both sides share", () => {
     diff("", "x\n\ny\n").map((it) => it.side),
     ["new", "new", "new"],
   );
-  assert.equal(plus_minus([{ path: "a", old: "x\ny", new: "x\nz\nw" }]), "+2 −1");
+  assert.equal(plusMinus([{ path: "a", old: "x\ny", new: "x\nz\nw" }]), "+2 −1");
 });
 
 test("what somebody allows is to the letter", () => {
@@ -67,13 +67,13 @@ test("what somebody allows is to the letter", () => {
 });
 
 test("tools and agents as people say them", () => {
-  assert.deepEqual(["command_execution", "file_change", "Bash", "a\u202eb"].map(tool_name), [
+  assert.deepEqual(["command_execution", "file_change", "Bash", "a\u202eb"].map(toolName), [
     "Command",
     "Edit files",
     "Bash",
     "a⟨U+202E⟩b",
   ]);
-  assert.deepEqual(["claude", "replay:tools", "acp:./x", "mine"].map(agent_title), [
+  assert.deepEqual(["claude", "replay:tools", "acp:./x", "mine"].map(agentTitle), [
     "Claude",
     "The recording",
     "The agent",
@@ -93,20 +93,20 @@ test("a clock counts down to the second", () => {
 });
 
 test("modes and asks as people say them", () => {
-  assert.deepEqual(["", "default", "acceptEdits", "on-request", "build"].map(mode_name), [
+  assert.deepEqual(["", "default", "acceptEdits", "on-request", "build"].map(modeName), [
     "",
     "",
     "Accepts edits",
     "Asks when it needs more",
     "build mode",
   ]);
-  const ask = (tool, title) => ask_title({ id: "a", kind: "plan", tool, title });
+  const ask = (tool, title) => askTitle({ id: "a", kind: "plan", tool, title });
   assert.equal(ask("ExitPlanMode", "ExitPlanMode"), "Plan");
   assert.equal(ask("Bash", "touch z"), "touch z");
 });
 
 test("a line that only names the file of a change is told from one that says more", () => {
-  const only = (text, tool = "Edit", paths = ["/w/src/a.rs"]) => says_only(text, tool, paths);
+  const only = (text, tool = "Edit", paths = ["/w/src/a.rs"]) => saysOnly(text, tool, paths);
   for (const it of ["Edit a.rs", "/w/src/a.rs", "Edit `/w/src/a.rs`", "Write to a.rs…"]) assert.ok(only(it), it);
   assert.ok(only("Edit files: a.rs, b.rs", "apply_patch", ["a.rs", "b.rs"]));
   for (const it of ["Edit b.rs", "Edit a.rs outside of the sandbox", "a\u202e.rs", "/etc/a.rs"]) assert.ok(!only(it), it);

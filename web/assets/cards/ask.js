@@ -2,12 +2,12 @@
 //
 // What is shown is what is allowed: to the letter and whole, or with the rest one click away.
 
-import { is_answered_here, note_answer } from "../answered.js";
-import { server_now } from "../api.js";
+import { isAnsweredHere, noteAnswer } from "../answered.js";
+import { serverNow } from "../api.js";
 import { button, coded, h } from "../dom.js";
 import { grants } from "../grants.js";
-import { may, why_not } from "../me.js";
-import { ask_title, countdown, decision_name, exact, says_only, tool_name, visible } from "../words.js";
+import { may, whyNot } from "../me.js";
+import { askTitle, countdown, decisionName, exact, saysOnly, toolName, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { aside, changes, tall, whole } from "./parts.js";
 
@@ -19,34 +19,34 @@ const DOUBLE_CLICK = 500;
 
 const HEADINGS = { permission: "Allow this?", question: "The agent has a question", plan: "Approve this plan?" };
 
-let answered_at = -DOUBLE_CLICK;
+let answeredAt = -DOUBLE_CLICK;
 
 /** A button that answers; the second click of a double click does nothing. @param {string} label @param {() => void} act @param {import("../dom.js").Attributes} attributes */
 function answering(label, act, attributes = {}) {
   const node = h("button", { type: "button", ...attributes }, label);
   node.addEventListener("click", (it) => {
     // A key, or a program, makes a click that counts none.
-    const is_again = it.detail > 1 || (it.detail === 1 && performance.now() - answered_at < DOUBLE_CLICK);
-    if (!is_again) act();
+    const isAgain = it.detail > 1 || (it.detail === 1 && performance.now() - answeredAt < DOUBLE_CLICK);
+    if (!isAgain) act();
   });
   return node;
 }
 
 /** @param {View.AskRow} row @param {Context} context @returns {import("../cards.js").View} */
-export function ask_card(row, context) {
+export function askCard(row, context) {
   const { ask } = row;
   const node = h("article", { class: "ask-row", "aria-label": HEADINGS[ask.kind] ?? "Approval" });
   let state = "";
 
   const send = async (/** @type {Answer} */ answer, /** @type {HTMLElement} */ card) => {
-    answered_at = performance.now();
+    answeredAt = performance.now();
     const fields = card.querySelectorAll("button, input, textarea");
     for (const it of fields) it.toggleAttribute("disabled", true);
     // The news of it may come before the answer to it.
-    note_answer(row.id, true);
+    noteAnswer(row.id, true);
     const problem = await context.settle(row, answer);
     if (problem === undefined) return;
-    note_answer(row.id, false);
+    noteAnswer(row.id, false);
     if (row.settled) {
       state = "";
       update();
@@ -59,7 +59,7 @@ export function ask_card(row, context) {
   const update = () => {
     const now = row.settled ? `settled ${row.settled.decision}` : may("settleAsk") ? "open" : "watched";
     // Known a moment later than the ask itself; what somebody picked or typed by then has to stay.
-    if (!row.settled) node.querySelector(".edit")?.toggleAttribute("hidden", !context.can_change(row));
+    if (!row.settled) node.querySelector(".edit")?.toggleAttribute("hidden", !context.canChange(row));
     if (now === state) return;
     state = now;
     node.replaceChildren(row.settled ? settled(row, context) : open(row, context, send));
@@ -67,13 +67,13 @@ export function ask_card(row, context) {
   };
   const tick = () => {
     const clock = node.querySelector(".deadline");
-    if (clock && ask.deadline) clock.textContent = time_left(ask.kind, ask.deadline);
+    if (clock && ask.deadline) clock.textContent = timeLeft(ask.kind, ask.deadline);
   };
   return {
     node,
     update,
     tick,
-    get is_kept() {
+    get isKept() {
       return !row.settled;
     },
   };
@@ -83,8 +83,8 @@ export function ask_card(row, context) {
 function settled(row, context) {
   const it = row.settled;
   const decision = it?.decision ?? "lost";
-  const is_good = decision.startsWith("allowed");
-  const tone = is_good ? "good" : decision === "denied" ? "bad" : "";
+  const isGood = decision.startsWith("allowed");
+  const tone = isGood ? "good" : decision === "denied" ? "bad" : "";
   const answers = it?.input?.answers;
   return h(
     "div",
@@ -92,7 +92,7 @@ function settled(row, context) {
     h(
       "p",
       null,
-      h("b", null, `${verdict(row, decision)}${by_whom(row, context)}`),
+      h("b", null, `${verdict(row, decision)}${byWhom(row, context)}`),
       told(row),
     ),
     answers &&
@@ -110,11 +110,11 @@ function settled(row, context) {
 
 /** What it was about, and what was said to it. That nobody answered is said by the verdict. @param {View.AskRow} row */
 function told({ ask, settled }) {
-  const is_late = settled?.why === "deadline";
-  const title = ask.kind === "plan" ? "" : visible(ask_title(ask));
-  const message = is_late ? "" : visible(settled?.message ?? "");
+  const isLate = settled?.why === "deadline";
+  const title = ask.kind === "plan" ? "" : visible(askTitle(ask));
+  const message = isLate ? "" : visible(settled?.message ?? "");
   const words = [title, message].filter(Boolean).join(": ");
-  return words && `${title === "" || is_late ? ":" : ""} ${words}`;
+  return words && `${title === "" || isLate ? ":" : ""} ${words}`;
 }
 
 /** @param {View.AskRow} row @param {string} decision */
@@ -123,21 +123,21 @@ function verdict(row, decision) {
   if (row.ask.kind === "plan" && decision === "denied") return "Plan denied";
   if (row.ask.kind === "question" && decision === "allowed") return "Answered";
   if (row.ask.kind === "question" && decision === "denied") return "Skipped";
-  return decision_name(decision);
+  return decisionName(decision);
 }
 
 /** @param {View.AskRow} row @param {Context} context */
-function by_whom(row, context) {
-  if (context.is_recording()) return " in the recording";
+function byWhom(row, context) {
+  if (context.isRecording()) return " in the recording";
   if (row.settled?.why === "deadline") return " because nobody answered in time";
   if (row.settled?.origin !== "client") return "";
-  return is_answered_here(row.id) ? " by you" : " from another device";
+  return isAnsweredHere(row.id) ? " by you" : " from another device";
 }
 
 /** @param {Wire.Ask["kind"]} kind @param {NonNullable<Wire.Ask["deadline"]>} deadline */
-function time_left(kind, deadline) {
+function timeLeft(kind, deadline) {
   const word = deadline.decision === "allowed" ? "Allowed" : kind === "question" ? "Skipped" : "Denied";
-  const ms = Date.parse(deadline.at) - server_now();
+  const ms = Date.parse(deadline.at) - serverNow();
   return ms > 0 ? `${word} automatically in ${countdown(ms)}` : `Time is up: ${word.toLowerCase()} automatically…`;
 }
 
@@ -153,36 +153,36 @@ function open(row, context, send) {
       h("b", null, HEADINGS[ask.kind] ?? "Allow this?"),
       " ",
       // That it is a question or a plan has just been said.
-      ask.kind === "permission" && h("span", { class: "tool-name" }, tool_name(ask.tool)),
+      ask.kind === "permission" && h("span", { class: "tool-name" }, toolName(ask.tool)),
     ),
   );
-  if (ask.kind === "question" && questions(ask).length > 0) question_form(row, card, send);
-  else permission_form(row, context, card, send);
+  if (ask.kind === "question" && questions(ask).length > 0) questionForm(row, card, send);
+  else permissionForm(row, context, card, send);
   // Beside the answers, since the top of a long ask may be out of view. A recording has the time of its making.
-  if (ask.deadline && !context.is_recording())
+  if (ask.deadline && !context.isRecording())
     card.querySelector(".actions")?.before(h("p", { class: "deadline", role: "timer" }));
   // Of a recording, the answer is a part: another one would be ignored.
-  if (context.is_recording()) only_shown(card, "This is a recording. The recorded answer follows in a moment.");
-  else if (!may("settleAsk")) only_shown(card, why_not("settleAsk"));
+  if (context.isRecording()) onlyShown(card, "This is a recording. The recorded answer follows in a moment.");
+  else if (!may("settleAsk")) onlyShown(card, whyNot("settleAsk"));
   return card;
 }
 
 /** Nothing of it can be answered here. @param {HTMLElement} card @param {string} why */
-function only_shown(card, why) {
+function onlyShown(card, why) {
   for (const it of card.querySelectorAll(".actions, .remembers")) it.remove();
   for (const it of card.querySelectorAll("input")) it.disabled = true;
   card.append(h("p", { class: "remembers" }, ...coded(why)));
 }
 
 /** What the agent wants to do it with: what it asks about or, if it says nothing there, its call. @param {View.AskRow} row */
-function input_of(row) {
+function inputOf(row) {
   const { input } = row.ask;
-  const is_empty = input === undefined || input === null || (typeof input === "object" && Object.keys(input).length === 0);
-  return is_empty ? row.tool?.item.input : input;
+  const isEmpty = input === undefined || input === null || (typeof input === "object" && Object.keys(input).length === 0);
+  return isEmpty ? row.tool?.item.input : input;
 }
 
 /** Whether a title is only the command again, on one line and with its hidden characters in another spelling. @param {string} title @param {string} command */
-function is_same(title, command) {
+function isSame(title, command) {
   const bare = (/** @type {string} */ it) => it.replace(/\\u\{[0-9a-f]+\}|[^\x21-\x7e\p{L}\p{N}\p{P}\p{S}]|[\u2400-\u243f]/gu, "");
   return bare(title) === bare(command);
 }
@@ -192,7 +192,7 @@ const NOISE = /(?:Id|Ms|_id)$|^(?:kind|type|reason|commandActions|availableDecis
 /** @param {View.AskRow} row @param {Context} context @param {HTMLElement} card */
 function details(row, context, card) {
   const { ask } = row;
-  const input = input_of(row);
+  const input = inputOf(row);
   const known = row.tool?.item.class;
   const asked = input?.command;
   const command = typeof asked === "string" ? asked : Array.isArray(asked) ? asked.join(" ") : known?.command;
@@ -200,13 +200,13 @@ function details(row, context, card) {
   const diffs = known?.diffs ?? [];
   const paths = diffs.map((it) => it.path);
   // Each change names its file.
-  const is_news = (/** @type {string} */ it) => paths.length === 0 || !says_only(it, ask.tool, paths);
-  if (plan === undefined && !(command && is_same(ask.title, command)) && is_news(ask.title))
-    card.append(h("p", { class: "ask-title" }, exact(ask_title(ask))));
-  if (ask.description && ask.description !== ask.title && is_news(ask.description))
+  const isNews = (/** @type {string} */ it) => paths.length === 0 || !saysOnly(it, ask.tool, paths);
+  if (plan === undefined && !(command && isSame(ask.title, command)) && isNews(ask.title))
+    card.append(h("p", { class: "ask-title" }, exact(askTitle(ask))));
+  if (ask.description && ask.description !== ask.title && isNews(ask.description))
     card.append(h("p", { class: "why" }, exact(ask.description)));
   if (command) card.append(whole("command", "Command", command));
-  for (const it of diffs) card.append(changes(it, context.open_file, tall));
+  for (const it of diffs) card.append(changes(it, context.openFile, tall));
   if (plan !== undefined) {
     const prose = h("div", { class: "prose plan-text", tabindex: 0, "aria-label": "Plan" });
     markdown(prose, plan);
@@ -219,19 +219,19 @@ function details(row, context, card) {
     ...(plan === undefined ? [] : ["plan"]),
     ...(diffs.length > 0 ? ["old_string", "new_string", "content", "file_path"] : []),
   ];
-  const has_form = Boolean(command) || diffs.length > 0 || plan !== undefined;
-  card.append(...fields(input, has_form ? shown : undefined));
-  const is_rest = (/** @type {[string, any]} */ [name, value]) => !shown.includes(name) && !says_something(name, value);
-  if (diffs.length > 0 || (has_form && Object.entries(Object(input)).some(is_rest))) card.append(aside("Full input", () => whole("plain", "Full input", JSON.stringify(input, null, 2))));
+  const hasForm = Boolean(command) || diffs.length > 0 || plan !== undefined;
+  card.append(...fields(input, hasForm ? shown : undefined));
+  const isRest = (/** @type {[string, any]} */ [name, value]) => !shown.includes(name) && !saysSomething(name, value);
+  if (diffs.length > 0 || (hasForm && Object.entries(Object(input)).some(isRest))) card.append(aside("Full input", () => whole("plain", "Full input", JSON.stringify(input, null, 2))));
 }
 
 /** The fields of an input; next to those that are `shown` otherwise, only what says something. @param {any} input @param {string[] | undefined} shown */
 function fields(input, shown) {
-  if (typeof input !== "object" || Array.isArray(input)) return shown ? [] : [whole("plain", "Input", text_of(input))];
+  if (typeof input !== "object" || Array.isArray(input)) return shown ? [] : [whole("plain", "Input", textOf(input))];
   return Object.entries(input)
-    .filter(([name, value]) => !shown || (!shown.includes(name) && says_something(name, value)))
+    .filter(([name, value]) => !shown || (!shown.includes(name) && saysSomething(name, value)))
     .map(([name, value]) => {
-      const text = text_of(value);
+      const text = textOf(value);
       const label = h("b", null, exact(name));
       if (text.length <= 120 && !text.includes("\n"))
         return h("p", { class: "field" }, label, " ", h("code", { dir: "auto" }, exact(text)));
@@ -240,19 +240,19 @@ function fields(input, shown) {
 }
 
 /** Whether a field is worth a line next to a command. @param {string} name @param {any} value */
-function says_something(name, value) {
+function saysSomething(name, value) {
   return typeof value !== "object" && !NOISE.test(name);
 }
 
 /** @param {any} value */
-function text_of(value) {
+function textOf(value) {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 
 /** @param {View.AskRow} row @param {Context} context @param {HTMLElement} card @param {(answer: Answer, card: HTMLElement) => void} send */
-function permission_form(row, context, card, send) {
+function permissionForm(row, context, card, send) {
   const { ask } = row;
-  const input = input_of(row);
+  const input = inputOf(row);
   details(row, context, card);
   const reason = h("input", { type: "text", placeholder: "Reason (optional), then Deny again or Enter", "aria-label": "Reason", hidden: true });
   const editor = h("textarea", { rows: 5, spellcheck: "false", "aria-label": "Input as JSON", hidden: true });
@@ -286,7 +286,7 @@ function permission_form(row, context, card, send) {
       if (editor.value === "") editor.value = JSON.stringify(input, null, 2);
       if (!editor.hidden) editor.focus();
     },
-    { class: "edit", hidden: !context.can_change(row) },
+    { class: "edit", hidden: !context.canChange(row) },
   );
   const lasting = grants(ask.suggestions);
   card.append(
@@ -319,7 +319,7 @@ function questions(ask) {
 }
 
 /** @param {View.AskRow} row @param {HTMLElement} card @param {(answer: Answer, card: HTMLElement) => void} send */
-function question_form(row, card, send) {
+function questionForm(row, card, send) {
   const list = questions(row.ask);
   /** @type {{ question: Wire.Question, read: () => string[] }[]} */
   const fields = [];

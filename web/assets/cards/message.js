@@ -2,14 +2,14 @@
 
 import { h, patch, picture } from "../dom.js";
 import { blocks, render, web } from "../markdown.js";
-import { first_line, plain } from "../words.js";
+import { firstLine, plain } from "../words.js";
 import { fold, output, unfold } from "./parts.js";
 
 /** Characters from which a prompt is folded; people paste whole files. */
 const LONG = 6_000;
 
 /** @param {View.MessageRow} row @returns {import("../cards.js").View} */
-export function message_card(row) {
+export function messageCard(row) {
   const body = h("div", {
     class: row.role === "assistant" ? "prose" : row.role === "user" && row.depth === 0 ? "prompt" : "task",
     dir: "auto",
@@ -23,15 +23,15 @@ export function message_card(row) {
     },
     body,
   );
-  let n_parts = 0;
+  let nParts = 0;
   const update = () => {
     if (row.role === "assistant") markdown(body, row.text);
     else if (row.text.length > LONG) body.replaceChildren(output(row.text, "Text"));
     else body.textContent = plain(row.text);
     node.hidden = row.text === "" && row.parts.length === 0;
     node.classList.toggle("live", row.status === undefined);
-    if (row.parts.length === n_parts) return;
-    n_parts = row.parts.length;
+    if (row.parts.length === nParts) return;
+    nParts = row.parts.length;
     extras.replaceChildren(...row.parts.map(part));
     node.append(extras);
   };
@@ -42,12 +42,12 @@ export function message_card(row) {
 export function markdown(node, text) {
   patch(
     node,
-    blocks(text).map((it, n) => ({ key: `${n}`, sig: it.source, make: () => by_itself(render(it)) })),
+    blocks(text).map((it, n) => ({ key: `${n}`, sig: it.source, make: () => byItself(render(it)) })),
   );
 }
 
 /** Each block is read in the direction of its own script. @param {Element} node */
-function by_itself(node) {
+function byItself(node) {
   if (!node.matches("pre, .table")) node.setAttribute("dir", "auto");
   return node;
 }
@@ -66,7 +66,7 @@ function part(part) {
 }
 
 /** @param {View.ReasoningRow} row @param {import("../cards.js").Context} context @returns {import("../cards.js").View} */
-export function reasoning_card(row, context) {
+export function reasoningCard(row, context) {
   const prose = h("div", { class: "prose", dir: "auto" });
   const glimpse = h("span", { dir: "auto" });
   const label = h("b", null, "Thought");
@@ -74,9 +74,9 @@ export function reasoning_card(row, context) {
   const update = () => {
     node.hidden = row.text === "" && !row.hidden && row.status !== undefined;
     label.textContent = row.status === undefined ? "Thinking…" : "Thought";
-    glimpse.textContent = row.hidden ? "hidden by the provider" : first_line(plain(row.text));
-    if (context.is_open(row)) markdown(prose, row.text);
-    unfold(node, context.is_open(row));
+    glimpse.textContent = row.hidden ? "hidden by the provider" : firstLine(plain(row.text));
+    if (context.isOpen(row)) markdown(prose, row.text);
+    unfold(node, context.isOpen(row));
   };
   return { node: wrap(node), update };
 }

@@ -1,15 +1,15 @@
 // The small print between what agents say and do: where a run starts and ends, notices, compactions.
 
 import { coded, h } from "../dom.js";
-import { agent_cost } from "../fold.js";
-import { count, dollars, duration, plain, plural, show, tokens_in_out, visible } from "../words.js";
+import { agentCost } from "../fold.js";
+import { count, dollars, duration, plain, plural, show, tokensInOut, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { block, fold, unfold } from "./parts.js";
 
 /** @typedef {import("../cards.js").View} CardView */
 
 /** @param {View.RunRow} row @returns {CardView} */
-export function run_card(row) {
+export function runCard(row) {
   const time = row.at
     ? h(
         "time",
@@ -22,7 +22,7 @@ export function run_card(row) {
 }
 
 /** A prompt that was sent, as it will stand there. @param {View.PendingRow} row @returns {CardView} */
-export function pending_card(row) {
+export function pendingCard(row) {
   const label = h("p", { class: "starting", role: "status" });
   const prompt = h("div", { class: "prompt", dir: "auto" });
   const node = h("article", { class: "message user pending", "aria-label": "Prompt" }, prompt, label);
@@ -36,7 +36,7 @@ export function pending_card(row) {
 }
 
 /** @param {View.ForkRow} row @returns {CardView} */
-export function fork_card(row) {
+export function forkCard(row) {
   const link = h("a", { href: `#/s/${encodeURIComponent(row.session)}`, dir: "auto" }, visible(row.title));
   const words = h("span", null, "Forked from ", link, "; everything above happened there");
   return { node: h("article", { class: "run fork" }, h("h2", null, words)), update: () => {} };
@@ -53,11 +53,11 @@ const OUTCOMES = {
 };
 
 /** @param {View.EndRow} row @returns {CardView} */
-export function end_card(row) {
+export function endCard(row) {
   const [words, tone] = OUTCOMES[row.outcome] ?? [row.outcome, ""];
   const facts = [
-    row.duration_ms !== undefined && duration(row.duration_ms),
-    tokens_in_out(row.tokens) && `${tokens_in_out(row.tokens)} tokens`,
+    row.durationMs !== undefined && duration(row.durationMs),
+    tokensInOut(row.tokens) && `${tokensInOut(row.tokens)} tokens`,
     row.cost ? dollars(row.cost) : "",
     row.denials > 0 && `${row.denials} denied`,
   ].filter(Boolean);
@@ -80,7 +80,7 @@ function failure(message) {
 }
 
 /** @param {View.NoticeRow} row @returns {CardView} */
-export function notice_card(row) {
+export function noticeCard(row) {
   const strong = row.level === "warning" || row.level === "error";
   const text = h(
     "div",
@@ -92,7 +92,7 @@ export function notice_card(row) {
 }
 
 /** @param {View.CompactionRow} row @param {import("../cards.js").Context} context @returns {CardView} */
-export function compaction_card(row, context) {
+export function compactionCard(row, context) {
   const label = h("b", null);
   const prose = h("div", { class: "prose", dir: "auto" });
   const node = fold("aside", [label], row, context, prose);
@@ -106,14 +106,14 @@ export function compaction_card(row, context) {
       row.status === undefined
         ? "Compacting the conversation…"
         : `Conversation compacted${item.trigger ? ` (${item.trigger})` : ""}${sizes}`;
-    if (context.is_open(row)) markdown(prose, item.summary ?? "");
-    unfold(node, context.is_open(row));
+    if (context.isOpen(row)) markdown(prose, item.summary ?? "");
+    unfold(node, context.isOpen(row));
   };
   return { node: h("article", { class: "folded" }, node), update };
 }
 
 /** @param {View.OtherRow} row @param {import("../cards.js").Context} context @returns {CardView} */
-export function other_card(row, context) {
+export function otherCard(row, context) {
   const label = h("b", null);
   const glimpse = h("span", { dir: "auto" });
   const body = h("div", null);
@@ -121,27 +121,27 @@ export function other_card(row, context) {
   const update = () => {
     label.textContent = visible(row.item.name ?? "Something else");
     glimpse.textContent = plain(row.item.text ?? "").slice(0, 120);
-    if (context.is_open(row))
+    if (context.isOpen(row))
       body.replaceChildren(block("plain", "Details", visible(row.item.text ?? show(row.item.data))));
-    unfold(node, context.is_open(row));
+    unfold(node, context.isOpen(row));
   };
   return { node: h("article", { class: "folded" }, node), update };
 }
 
 /** What a session took: by model and by sub-agent. @param {import("../fold.js").Story} story */
-export function cost_card(story) {
+export function costCard(story) {
   const head = [
-    plural(story.n_runs, "run"),
-    tokens_in_out(story.tokens) && `${tokens_in_out(story.tokens)} tokens`,
-    story.has_cost && dollars(story.cost),
+    plural(story.nRuns, "run"),
+    tokensInOut(story.tokens) && `${tokensInOut(story.tokens)} tokens`,
+    story.hasCost && dollars(story.cost),
   ].filter(Boolean);
-  const models = [...story.models.values()].filter((it) => tokens_in_out(it.tokens));
+  const models = [...story.models.values()].filter((it) => tokensInOut(it.tokens));
   const agents = story.agents.map((it) => {
-    const cost = agent_cost(story, it);
+    const cost = agentCost(story, it);
     return {
       name: it.agent?.description ?? it.agent?.name ?? "Agent",
       tokens: it.tokens ?? {},
-      cost: cost && `${cost.is_guess ? "≈ " : ""}${dollars(cost.usd)}`,
+      cost: cost && `${cost.isGuess ? "≈ " : ""}${dollars(cost.usd)}`,
     };
   });
   return h(

@@ -1,7 +1,7 @@
 // The smaller parts that cards are made of.
 
 import { diff } from "../diff.js";
-import { button, h, picture_of } from "../dom.js";
+import { button, h, pictureOf } from "../dom.js";
 import { file } from "../api.js";
 import { exact, plain, plural, visible } from "../words.js";
 
@@ -28,19 +28,19 @@ const wanted = new WeakMap();
 export function fold(kind, head, row, context, ...inside) {
   const summary = h("summary", null, ...head);
   const node = h("details", { class: kind }, summary, ...inside);
-  unfold(node, context.is_open(row));
+  unfold(node, context.isOpen(row));
   summary.addEventListener("click", (it) => {
     it.preventDefault();
-    context.set_open(row, !node.open);
+    context.setOpen(row, !node.open);
   });
-  node.addEventListener("toggle", () => node.open !== wanted.get(node) && context.set_open(row, node.open));
+  node.addEventListener("toggle", () => node.open !== wanted.get(node) && context.setOpen(row, node.open));
   return node;
 }
 
-/** Opens or closes it, as the page wants it. @param {HTMLDetailsElement} node @param {boolean} is_open */
-export function unfold(node, is_open) {
-  wanted.set(node, is_open);
-  if (node.open !== is_open) node.open = is_open;
+/** Opens or closes it, as the page wants it. @param {HTMLDetailsElement} node @param {boolean} isOpen */
+export function unfold(node, isOpen) {
+  wanted.set(node, isOpen);
+  if (node.open !== isOpen) node.open = isOpen;
 }
 
 /** Something folded that nobody has to remember. @param {string} label @param {() => Element} make */
@@ -84,25 +84,25 @@ const ROUNDING = 2;
  * @param {HTMLElement} node
  */
 export function tall(node) {
-  const show_all = button(
+  const showAll = button(
     "Show all",
     () => {
       watch.disconnect();
       frame.className = "tall";
       node.classList.add("unbounded");
-      show_all.remove();
+      showAll.remove();
       node.focus({ preventScroll: true });
     },
     { class: "more" },
   );
   const frame = h("div", { class: "tall" }, node);
   const look = () => {
-    const is_cut = node.scrollHeight > node.clientHeight + ROUNDING;
+    const isCut = node.scrollHeight > node.clientHeight + ROUNDING;
     const line = Number.parseFloat(getComputedStyle(node).lineHeight) || 20;
-    frame.classList.toggle("goes-on", is_cut);
-    show_all.textContent = `Show all (${plural(Math.round(node.scrollHeight / line), "line")})`;
-    if (!is_cut) show_all.remove();
-    else if (!show_all.isConnected) frame.append(show_all);
+    frame.classList.toggle("goes-on", isCut);
+    showAll.textContent = `Show all (${plural(Math.round(node.scrollHeight / line), "line")})`;
+    if (!isCut) showAll.remove();
+    else if (!showAll.isConnected) frame.append(showAll);
   };
   // Its text may change, and so may the window.
   const watch = new ResizeObserver(look);
@@ -118,15 +118,15 @@ function short(text, max) {
 
 /**
  * Output: some lines, and the rest if somebody wants it. What failed says why at its end.
- * @param {string} raw @param {string} label @param {boolean} from_end
+ * @param {string} raw @param {string} label @param {boolean} fromEnd
  */
-export function output(raw, label = "Output", from_end = false) {
+export function output(raw, label = "Output", fromEnd = false) {
   const text = plain(raw.trimEnd());
   if (few(text) === text.length) return block("output", label, text);
-  const shown = from_end ? tail(text) : text.slice(0, few(text));
+  const shown = fromEnd ? tail(text) : text.slice(0, few(text));
   const pre = block("output", label, shown);
-  const n = count_lines(text) - count_lines(shown);
-  const words = n > 0 ? `Show ${plural(n, from_end ? "earlier line" : "more line")}` : "Show the rest";
+  const n = countLines(text) - countLines(shown);
+  const words = n > 0 ? `Show ${plural(n, fromEnd ? "earlier line" : "more line")}` : "Show the rest";
   const more = button(
     words,
     () => {
@@ -136,7 +136,7 @@ export function output(raw, label = "Output", from_end = false) {
     },
     { class: "more" },
   );
-  return from_end ? h("div", null, more, pre) : h("div", null, pre, more);
+  return fromEnd ? h("div", null, more, pre) : h("div", null, pre, more);
 }
 
 /** Output that is still coming: its end. @param {string} raw */
@@ -153,12 +153,12 @@ function few(text) {
     if (at < 0) return Math.min(text.length, text.length <= FEW_CHARS + 400 ? text.length : FEW_CHARS);
   }
   // Two lines are not worth a button.
-  if (count_lines(text.slice(at + 1, at + 400)) <= 2 && text.length < at + 400) return text.length;
+  if (countLines(text.slice(at + 1, at + 400)) <= 2 && text.length < at + 400) return text.length;
   return Math.min(at, FEW_CHARS);
 }
 
 /** @param {string} text */
-function count_lines(text) {
+function countLines(text) {
   let n = text === "" ? 0 : 1;
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) n += 1;
   return n;
@@ -167,39 +167,39 @@ function count_lines(text) {
 /** A change, line by line; what is left out is said, and one click away. @param {Wire.Diff} change @param {(path: string) => void} open @param {(pre: HTMLElement) => HTMLElement} frame */
 export function changes(change, open, frame = (pre) => pre) {
   const pre = h("pre", { class: "diff", tabindex: 0, "aria-label": "Changes" });
-  const is_cut = fill_changes(pre, change, MOST_LINES, MOST_OF_LINE);
+  const isCut = fillChanges(pre, change, MOST_LINES, MOST_OF_LINE);
   const more = button(
     "Show the whole change",
     () => {
       pre.replaceChildren();
-      fill_changes(pre, change, Infinity, Infinity);
+      fillChanges(pre, change, Infinity, Infinity);
       more.remove();
     },
     { class: "more" },
   );
-  return h("div", null, h("p", { class: "path" }, file_link(change.path, open)), frame(pre), is_cut && more);
+  return h("div", null, h("p", { class: "path" }, fileLink(change.path, open)), frame(pre), isCut && more);
 }
 
-/** True if something was left out. @param {Element} pre @param {Wire.Diff} change @param {number} most_lines @param {number} most_of_line */
-function fill_changes(pre, change, most_lines, most_of_line) {
-  const lines = diff(change.old ?? "", change.new, most_lines === Infinity ? Infinity : undefined);
-  let is_cut = lines.length > most_lines;
-  for (const line of lines.slice(0, most_lines)) {
+/** True if something was left out. @param {Element} pre @param {Wire.Diff} change @param {number} mostLines @param {number} mostOfLine */
+function fillChanges(pre, change, mostLines, mostOfLine) {
+  const lines = diff(change.old ?? "", change.new, mostLines === Infinity ? Infinity : undefined);
+  let isCut = lines.length > mostLines;
+  for (const line of lines.slice(0, mostLines)) {
     const all = exact(line.text);
-    const text = short(all, most_of_line);
-    is_cut ||= text !== all || line.side === "gap";
+    const text = short(all, mostOfLine);
+    isCut ||= text !== all || line.side === "gap";
     if (line.side === "gap") pre.append(h("span", { class: "gap" }, `… ${plural(Number(line.text), "equal line")}\n`));
     else if (line.side === "old") pre.append(h("del", null, `- ${text}\n`));
     else if (line.side === "new") pre.append(h("ins", null, `+ ${text}\n`));
     else pre.append(h("span", null, `  ${text}\n`));
   }
-  const n_left = lines.length - most_lines;
-  if (n_left > 0) pre.append(h("span", { class: "gap" }, `… ${plural(n_left, "more line")} not shown`));
-  return is_cut;
+  const nLeft = lines.length - mostLines;
+  if (nLeft > 0) pre.append(h("span", { class: "gap" }, `… ${plural(nLeft, "more line")} not shown`));
+  return isCut;
 }
 
 /** @param {string} path @param {(path: string) => void} open */
-export function file_link(path, open) {
+export function fileLink(path, open) {
   return button(visible(path), () => open(path), { class: "file" });
 }
 
@@ -207,7 +207,7 @@ export function file_link(path, open) {
 export function preview(session, path) {
   const node = h("p", { class: "picture" });
   file(session, path).then(
-    (blob) => blob.type.startsWith("image/") && node.append(picture_of(blob, path), h("span", null, visible(path))),
+    (blob) => blob.type.startsWith("image/") && node.append(pictureOf(blob, path), h("span", null, visible(path))),
     () => node.remove(),
   );
   return node;

@@ -7,10 +7,10 @@ const CLASSES = { completed: "done", in_progress: "doing", pending: "" };
 const SAID = { completed: "done: ", in_progress: "now: ", pending: "to do: " };
 
 /** @param {View.PlanRow} row @returns {import("../cards.js").View} */
-export function plan_card(row) {
+export function planCard(row) {
   const node = h("article", { class: "plan-row" });
   const update = () => {
-    const n_done = row.entries.filter((it) => it.status === "completed").length;
+    const nDone = row.entries.filter((it) => it.status === "completed").length;
     const entries = row.entries.map((it) => {
       const text = it.status === "in_progress" && it.doing ? it.doing : it.text;
       return h("li", { class: CLASSES[it.status] }, h("span", { class: "sr" }, SAID[it.status]), visible(text));
@@ -20,7 +20,7 @@ export function plan_card(row) {
       h(
         "div",
         { class: "plan" },
-        h("h3", null, "Plan ", h("span", null, `${n_done}/${row.entries.length}`)),
+        h("h3", null, "Plan ", h("span", null, `${nDone}/${row.entries.length}`)),
         h("ul", { class: "todo" }, ...entries),
       ),
     );

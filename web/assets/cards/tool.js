@@ -1,22 +1,22 @@
 // A tool call: what it is in one line, and what it did when opened.
 
 import { h, icon, patch, picture } from "../dom.js";
-import { plus_minus } from "../diff.js";
+import { plusMinus } from "../diff.js";
 import {
   between,
-  decision_name,
+  decisionName,
   dollars,
   duration,
-  first_line,
+  firstLine,
   plain,
   plural,
   show,
-  tokens_in_out,
-  tool_name,
+  tokensInOut,
+  toolName,
   visible,
 } from "../words.js";
 import { markdown } from "./message.js";
-import { aside, block, changes, file_link, fold, output, preview, tail, unfold } from "./parts.js";
+import { aside, block, changes, fileLink, fold, output, preview, tail, unfold } from "./parts.js";
 
 /** Files that one output names and that are offered; and pictures that are shown at once. */
 const MAX_FILES = 12;
@@ -36,15 +36,15 @@ const SMALL_CHANGE = 1_200;
 /** @typedef {import("../cards.js").Context} Context */
 
 /** A small change is what people want to see; while it is asked about, the ask shows it. @param {View.ToolRow} row */
-export function opens_itself(row) {
+export function opensItself(row) {
   const diffs = row.item.class?.diffs;
-  const is_asked = row.ask !== undefined && !row.ask.settled;
-  if (!diffs?.length || row.depth > 0 || is_asked || (row.status ?? "ok") !== "ok") return false;
+  const isAsked = row.ask !== undefined && !row.ask.settled;
+  if (!diffs?.length || row.depth > 0 || isAsked || (row.status ?? "ok") !== "ok") return false;
   return diffs.reduce((sum, it) => sum + (it.old?.length ?? 0) + it.new.length, 0) <= SMALL_CHANGE;
 }
 
 /** @param {View.ToolRow} row @param {Context} context @returns {import("../cards.js").View} */
-export function tool_card(row, context) {
+export function toolCard(row, context) {
   const kind = row.item.class?.kind ?? "other";
   const name = h("b", null);
   const title = h("code", { dir: "auto" });
@@ -52,19 +52,19 @@ export function tool_card(row, context) {
   const how = h("span", { class: "how" });
   const body = h("div", { class: "body" });
   let shown = kind;
-  let picture_icon = icon(kind);
-  const node = fold("card", [picture_icon, name, title, facts, how], row, context, body);
+  let pictureIcon = icon(kind);
+  const node = fold("card", [pictureIcon, name, title, facts, how], row, context, body);
 
   const tick = () => {
-    facts.textContent = summary_facts(row);
+    facts.textContent = summaryFacts(row);
   };
   const update = () => {
     const { item } = row;
     const now = row.agent ? "task" : (item.class?.kind ?? "other");
     if (now !== shown) {
       const fresh = icon(now);
-      picture_icon.replaceWith(fresh);
-      picture_icon = fresh;
+      pictureIcon.replaceWith(fresh);
+      pictureIcon = fresh;
       shown = now;
     }
     node.className = `card k-${now} ${tone(row)}`;
@@ -76,7 +76,7 @@ export function tool_card(row, context) {
     how.textContent = verdict(row);
     how.hidden = how.textContent === "";
     tick();
-    unfold(node, context.is_open(row));
+    unfold(node, context.isOpen(row));
     if (node.open) patch(body, pieces(row, context));
   };
   return { node: h("article", { class: "folded" }, node), update, tick: () => row.status === undefined && tick() };
@@ -89,12 +89,12 @@ function headline(row) {
     const last = row.status === undefined ? glimpse(row) : "";
     return [
       `Agent · ${visible(agent.name ?? "")}`,
-      last || first_line(visible(agent.description ?? item.class?.title ?? "")),
+      last || firstLine(visible(agent.description ?? item.class?.title ?? "")),
     ];
   }
   const mcp = item.class?.mcp;
-  const name = mcp ? visible(`${mcp.server} · ${mcp.tool}`) : tool_name(item.name ?? "Tool");
-  const title = first_line(visible(item.class?.title ?? ""));
+  const name = mcp ? visible(`${mcp.server} · ${mcp.tool}`) : toolName(item.name ?? "Tool");
+  const title = firstLine(visible(item.class?.title ?? ""));
   if (title === name || title === item.name || (mcp && title === mcp.tool)) return [name, ""];
   return [name, title.startsWith(`${name} `) ? title.slice(name.length + 1) : title];
 }
@@ -103,19 +103,19 @@ function headline(row) {
 function glimpse(row) {
   const last = row.children.at(-1);
   if (last?.kind === "tool") return `› ${headline(last).join(" ")}`;
-  return last?.kind === "message" && last.role === "assistant" ? `› ${first_line(plain(last.text))}` : "";
+  return last?.kind === "message" && last.role === "assistant" ? `› ${firstLine(plain(last.text))}` : "";
 }
 
 /** @param {View.ToolRow} row */
-function summary_facts(row) {
+function summaryFacts(row) {
   const facts = [];
   if (row.children.length > 0) facts.push(plural(row.children.filter((it) => it.kind === "tool").length, "step"));
   const diffs = row.item.class?.diffs;
-  if (diffs?.length) facts.push(plus_minus(diffs));
+  if (diffs?.length) facts.push(plusMinus(diffs));
   const ms =
-    row.status === undefined && !row.agent_status
+    row.status === undefined && !row.agentStatus
       ? between(row.at, new Date().toISOString())
-      : between(row.at, row.ended_at);
+      : between(row.at, row.endedAt);
   if (ms !== undefined && ms >= 100 && (row.status !== undefined || ms < 86_400_000)) facts.push(duration(ms));
   return facts.filter(Boolean).join(" · ");
 }
@@ -144,17 +144,17 @@ function pieces(row, context) {
   const out = [];
   const add = (/** @type {string} */ key, /** @type {string | number} */ sig, /** @type {() => Element} */ make) =>
     out.push({ key, sig, make });
-  const open = context.open_file;
+  const open = context.openFile;
 
   if (known?.command) add("command", known.command, () => block("command", "Command", visible(known.command ?? "")));
   const diffs = known?.diffs ?? [];
   for (const [n, it] of diffs.entries()) add(`diff ${n}`, `${it.path}\n${it.old}\n${it.new}`, () => changes(it, open));
-  const is_told = item.input !== undefined && Object.values(Object(item.input)).includes(known?.query);
-  if (known?.query && !is_told) add("query", known.query, () => field("Query", known.query ?? ""));
+  const isShown = item.input !== undefined && Object.values(Object(item.input)).includes(known?.query);
+  if (known?.query && !isShown) add("query", known.query, () => field("Query", known.query ?? ""));
   const paths = (known?.paths ?? []).filter((it) => !diffs.some((diff) => diff.path === it.path));
   if (paths.length > 0) {
     add("paths", JSON.stringify(paths), () =>
-      h("p", { class: "path" }, ...paths.flatMap((it) => [file_link(it.path, open), it.line ? `:${it.line} ` : " "])),
+      h("p", { class: "path" }, ...paths.flatMap((it) => [fileLink(it.path, open), it.line ? `:${it.line} ` : " "])),
     );
   }
   if (row.typing) add("typing", row.typing.length, () => block("plain", "Input", visible(row.typing.slice(-2000))));
@@ -164,17 +164,17 @@ function pieces(row, context) {
   }
   if (row.ask?.settled) {
     const it = row.ask.settled;
-    const words = `${decision_name(it.decision)}${it.message ? `: ${it.message}` : ""}`;
+    const words = `${decisionName(it.decision)}${it.message ? `: ${it.message}` : ""}`;
     add("decision", words, () => h("p", { class: "decision" }, visible(words)));
   }
   // The first thing inside is often the very same text.
   const first = row.children[0];
-  const is_inside = first?.kind === "message" && first.text === agent?.prompt;
-  if (agent?.prompt && !is_inside)
+  const isInside = first?.kind === "message" && first.text === agent?.prompt;
+  if (agent?.prompt && !isInside)
     add("prompt", agent.prompt, () => aside("Task", () => h("div", { class: "task" }, plain(agent.prompt ?? ""))));
   if (row.tokens) {
     const words = [
-      tokens_in_out(row.tokens) && `${tokens_in_out(row.tokens)} tokens`,
+      tokensInOut(row.tokens) && `${tokensInOut(row.tokens)} tokens`,
       row.cost !== undefined && dollars(row.cost),
     ]
       .filter(Boolean)
@@ -211,9 +211,9 @@ function results(row, context, out) {
   if (text.trim() !== "") {
     const length = `${text.length}`;
     // That a change was made is seen by the change.
-    const is_told = row.status === "ok" && (row.item.class?.diffs?.length ?? 0) > 0;
+    const isShown = row.status === "ok" && (row.item.class?.diffs?.length ?? 0) > 0;
     const make = () => output(text, "Output", row.status === "error");
-    out.push({ key: "output", sig: length, make: is_told ? () => aside("Output", make) : make });
+    out.push({ key: "output", sig: length, make: isShown ? () => aside("Output", make) : make });
   }
   for (const [n, it] of images.entries()) {
     out.push({
@@ -228,7 +228,7 @@ function results(row, context, out) {
       key: "files",
       sig: named.join("\n"),
       make: () =>
-        h("p", { class: "path" }, "Files: ", ...named.flatMap((it) => [file_link(it, context.open_file), " "])),
+        h("p", { class: "path" }, "Files: ", ...named.flatMap((it) => [fileLink(it, context.openFile), " "])),
     });
   }
   for (const it of named.filter((it) => PICTURE.test(it)).slice(0, MAX_PICTURES)) {

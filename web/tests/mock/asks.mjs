@@ -14,7 +14,7 @@ export async function play(server) {
     class: { kind: "edit", title: "Edit a", diffs: [{ path: "/workspace/a", old: "a\n", new: "b\n".repeat(lines) }] },
   });
   const said = (n) => ({ kind: "message", id: `m${n}`, role: "assistant", text: `Step ${n}\n\nand more of it` });
-  const in_view = () => {
+  const inView = () => {
     const box = document.querySelector(".ask.open .actions")?.getBoundingClientRect();
     const view = document.getElementById("scroll").getBoundingClientRect();
     return box !== undefined && box.bottom <= view.bottom + 1 && box.top >= view.top - 1;
@@ -33,9 +33,9 @@ export async function play(server) {
       const ask = { id: "a1", kind: "permission", item: "t1", tool: "Edit", title: "Edit a", input: { file_path: "a" } };
       server.append(it, { type: "ask.opened", data: ask });
       await until(page, () => document.querySelector(".ask.open") !== null);
-      await until(page, in_view);
+      await until(page, inView);
       await page.waitForTimeout(150);
-      assert.equal(await page.evaluate(in_view), true);
+      assert.equal(await page.evaluate(inView), true);
       assert.equal(await page.$(".pill"), null);
       await close(page);
     }
@@ -56,7 +56,7 @@ export async function play(server) {
     });
     server.append(it, { type: "ask.opened", data: ask });
     await until(page, () => document.querySelector(".ask.open") !== null);
-    await until(page, in_view);
+    await until(page, inView);
     await until(page, () => document.querySelector(".k-edit[open]") === null);
     await page.evaluate(() => clearInterval(window.__late));
     assert.equal(await page.$(".pill"), null);
@@ -74,7 +74,7 @@ export async function play(server) {
     await until(page, () => document.querySelector(".k-shell[open]") !== null);
     const ask = (id) => ({ id, kind: "permission", tool: "Bash", title: "rm a", input: { command: "rm a" } });
     server.append(it, { type: "ask.opened", data: ask("a1") });
-    await until(page, in_view);
+    await until(page, inView);
     server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied" } });
     await until(page, () => document.querySelector(".ask.open") === null);
     await page.evaluate(() => (document.getElementById("scroll").scrollTop = 0));
@@ -264,16 +264,16 @@ export async function play(server) {
     await until(page, label);
     const lines = await page.$eval(".ask.open .command", (it) => Math.round(it.scrollHeight / parseFloat(getComputedStyle(it).lineHeight)));
     assert.equal(await page.evaluate(label), `Show all (${lines} lines)`);
-    const is_whole = () => {
+    const isWhole = () => {
       const pre = document.querySelector(".ask.open .command");
       return pre.scrollHeight <= pre.clientHeight + 2;
     };
-    assert.equal(await page.evaluate(is_whole), false);
+    assert.equal(await page.evaluate(isWhole), false);
     // A narrow window breaks it into more lines.
     await page.setViewportSize({ width: 400, height: 800 });
     await until(page, (lines) => !document.querySelector(".goes-on > .more").textContent.includes(`(${lines} `), lines);
     await click(page, "Show all (");
-    await until(page, is_whole);
+    await until(page, isWhole);
     assert.equal(await page.evaluate(label), undefined);
     server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied" } });
     server.append(it, { type: "ask.opened", data: ask("a2", "ls") });

@@ -2,32 +2,32 @@
 
 import assert from "node:assert/strict";
 
-import { click, close, play as start, scene as plain_scene, sees, session_id, tab, text, until } from "../stage.mjs";
+import { click, close, play as start, scene as plainScene, sees, sessionId, tab, text, until } from "../stage.mjs";
 
 const count = (page, words) => page.$eval("#scroll", (it, words) => it.textContent.split(words).length - 1, words);
 
 /** What goes wrong, or slowly, in one scene does not in the next. */
-const USUAL = { slow: 0, late: 0, pace: 25, refusal: "", start: { ms: 0, is_told: false } };
+const USUAL = { slow: 0, late: 0, pace: 25, refusal: "", start: { ms: 0, isShown: false } };
 
 export async function play(server, everything) {
   const scene = async (name, act) => {
-    await plain_scene(name, act);
+    await plainScene(name, act);
     Object.assign(server, USUAL);
   };
   const open = (path = "/#token=test", options = {}) => tab(server.url + path, options);
   const box = "#composer textarea";
   const ready = (page) => until(page, () => document.querySelector("[aria-label='Agent'] option[value='claude']") !== null);
 
-  for (const is_told of [false, true]) {
-    await scene(`a prompt is seen on Enter, and once${is_told ? ", also where it is an event before the run" : ""}`, async () => {
-      Object.assign(server, { slow: 1500, start: { ms: 1500, is_told } });
+  for (const isShown of [false, true]) {
+    await scene(`a prompt is seen on Enter, and once${isShown ? ", also where it is an event before the run" : ""}`, async () => {
+      Object.assign(server, { slow: 1500, start: { ms: 1500, isShown } });
       const page = await open();
       await ready(page);
       await page.fill(box, "say it at once");
       await page.keyboard.press("Enter");
       // The server has not answered yet.
       await until(page, () => document.querySelector("#scroll .pending .prompt")?.textContent === "say it at once");
-      assert.equal(await session_id(page), "");
+      assert.equal(await sessionId(page), "");
       assert.equal(await page.inputValue(box), "");
       await sees(page, "Starting Claude…");
       await sees(page, "Starting", "#top .state");
@@ -49,13 +49,13 @@ export async function play(server, everything) {
       await close(page);
     });
 
-    await scene(`Stop works before the server has answered${is_told ? ", and before the run" : ""}`, async () => {
-      Object.assign(server, { slow: is_told ? 0 : 1200, start: { ms: 15_000, is_told } });
+    await scene(`Stop works before the server has answered${isShown ? ", and before the run" : ""}`, async () => {
+      Object.assign(server, { slow: isShown ? 0 : 1200, start: { ms: 15_000, isShown } });
       const page = await open();
       await ready(page);
       await page.fill(box, "stop this");
       await page.keyboard.press("Enter");
-      if (is_told) await until(page, () => location.hash.startsWith("#/s/"));
+      if (isShown) await until(page, () => location.hash.startsWith("#/s/"));
       await click(page, "Stop");
       await sees(page, "⊘ stopped");
       await until(page, () => document.querySelector("#top .stop") === null);
@@ -196,9 +196,9 @@ export async function play(server, everything) {
   await scene("drafts are bounded", async () => {
     const page = await open();
     const kept = await page.evaluate(async () => {
-      const { keep_draft, draft } = await import("/assets/drafts.js");
-      for (let n = 0; n < 60; n += 1) keep_draft(`session ${n}`, `text ${n}`);
-      keep_draft("session long", "x".repeat(60_000));
+      const { keepDraft, draft } = await import("/assets/drafts.js");
+      for (let n = 0; n < 60; n += 1) keepDraft(`session ${n}`, `text ${n}`);
+      keepDraft("session long", "x".repeat(60_000));
       const stored = JSON.parse(localStorage.getItem("linkspan.drafts"));
       return [stored.length <= 50, draft("session 0"), draft("session 59"), draft("session long").length];
     });
@@ -249,12 +249,12 @@ export async function play(server, everything) {
     const it = server.session({ title: "Starting elsewhere" });
     const page = await open(`/#token=test/s/${it.id}`);
     await sees(page, "No messages yet", "#blank");
-    it.is_starting = true;
+    it.isStarting = true;
     server.tell(it);
     await sees(page, "Starting Claude…");
     await sees(page, "starting", "#list .state");
     await until(page, () => document.querySelector("#top .stop") !== null);
-    it.is_starting = false;
+    it.isStarting = false;
     server.tell(it);
     await until(page, () => document.querySelector("#top .stop") === null);
     assert.ok(!(await text(page)).includes("Starting"));

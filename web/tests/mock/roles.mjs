@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 
-import { click, close, scene as plain_scene, sees, tab, text, until } from "../stage.mjs";
+import { click, close, scene as plainScene, sees, tab, text, until } from "../stage.mjs";
 
-const USUAL = { role: "admin", told_role: undefined };
+const USUAL = { role: "admin", shownRole: undefined };
 const WATCHING = "Your token may only watch. Sending prompts needs a token for prompt.";
 
 export async function play(server, everything) {
   const scene = async (name, act) => {
-    await plain_scene(name, act);
+    await plainScene(name, act);
     Object.assign(server, USUAL);
   };
   const open = (path = "/#token=test", options = {}) => tab(server.url + path, options);
@@ -21,7 +21,7 @@ export async function play(server, everything) {
     const id = `${it.id}:${it.events.length}`;
     it.asks.set(id, { id, data, can_change: false });
     it.queue.push({ number: 7, prompt: "what comes next" });
-    it.is_running = true;
+    it.isRunning = true;
     return it;
   };
   const offered = (page) =>
@@ -92,7 +92,7 @@ export async function play(server, everything) {
     const page = await open(`/#token=test/s/${it.id}`);
     await until(page, () => document.querySelector(".ask.open .primary") !== null);
     // The page does not know yet.
-    Object.assign(server, { role: "watch", told_role: "admin" });
+    Object.assign(server, { role: "watch", shownRole: "admin" });
     await click(page, "Stop");
     await sees(page, "A token for prompt is needed for this.", "#top .problem");
     assert.ok(await page.$eval("#top .problem", (it) => it.checkVisibility()));
@@ -103,7 +103,7 @@ export async function play(server, everything) {
     await sees(page, "A token for prompt is needed for this.", "#composer .problem");
     assert.equal(await page.inputValue("#composer textarea"), "and now?");
     // The next refusal tells it.
-    server.told_role = "watch";
+    server.shownRole = "watch";
     await click(page, "Stop");
     await sees(page, WATCHING, "#composer .closed");
     await sees(page, "Answering needs a token for approve.", ".ask.open");
@@ -113,7 +113,7 @@ export async function play(server, everything) {
 
   await scene("a token that may do more than before is offered more with the next connection", async () => {
     server.role = "watch";
-    const page = await open(`/#token=test/s/${everything.id}`, { is_offline_fine: true });
+    const page = await open(`/#token=test/s/${everything.id}`, { isOfflineFine: true });
     await sees(page, WATCHING, "#composer .closed");
     server.role = "admin";
     server.drop();

@@ -33,7 +33,7 @@ export async function play(server, everything) {
   });
 
   await scene("a link with a wrong token does not sign out the other tabs", async () => {
-    const page = await tab(`${server.url}/#token=test`, { is_offline_fine: true });
+    const page = await tab(`${server.url}/#token=test`, { isOfflineFine: true });
     await until(page, () => localStorage.getItem("linkspan.token") === "test");
     const other = await page.context().newPage();
     await other.goto(`${server.url}/#token=wrong`);

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 
 import { start } from "../mock.mjs";
-import { close, scene as plain_scene, sees, tab, text, until } from "../stage.mjs";
+import { close, scene as plainScene, sees, tab, text, until } from "../stage.mjs";
 
-const USUAL = { search: 0, slow: 0, pace: 25, start: { ms: 0, is_told: false } };
+const USUAL = { search: 0, slow: 0, pace: 25, start: { ms: 0, isShown: false } };
 
 export async function play(server, everything) {
   const scene = async (name, act) => {
-    await plain_scene(name, act);
+    await plainScene(name, act);
     Object.assign(server, USUAL);
   };
   const open = (path = "/#token=test", options = {}) => tab(server.url + path, options);
@@ -31,7 +31,7 @@ export async function play(server, everything) {
 
   await scene("a recording cannot be replied to or forked, and says so", async () => {
     const it = begun("Played", { engine: "replay:tools" });
-    it.is_running = true;
+    it.isRunning = true;
     const page = await open(`/#token=test/s/${it.id}`);
     await sees(page, "This is a recording: it can be watched, but not replied to.", "#composer");
     assert.equal(await page.$eval("#composer textarea", (it) => it.checkVisibility()), false);
@@ -49,7 +49,7 @@ export async function play(server, everything) {
     const it = server.past("claude/multi_tool.partial", "Done long ago", new Date(Date.now() - 60_000).toISOString());
     const page = await open(`/#token=test/s/${it.id}`);
     await sees(page, "✓ done");
-    it.is_running = true;
+    it.isRunning = true;
     server.tell(it);
     await sees(page, "Running", "#top .state");
     assert.equal(await text(page, "#top .state"), "Running");
@@ -143,7 +143,7 @@ export async function play(server, everything) {
 
   await scene("each queued prompt is edited and removed by its own name", async () => {
     const it = begun("Queued");
-    it.is_running = true;
+    it.isRunning = true;
     it.queue.push({ number: 1, prompt: "one" }, { number: 2, prompt: "two\nlines" });
     const page = await open(`/#token=test/s/${it.id}`);
     await sees(page, "two", ".queue");

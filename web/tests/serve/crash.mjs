@@ -27,7 +27,7 @@ function watch() {
 export async function play(server) {
   await scene("a server that is killed comes back: nothing is lost, told twice, or moved", async () => {
     const id = await server.prompt("words 2000");
-    const page = await tab(server.address(id), { is_offline_fine: true });
+    const page = await tab(server.address(id), { isOfflineFine: true });
     await sees(page, "word30 ");
     await page.evaluate(watch);
     await server.stop("SIGKILL");
@@ -63,7 +63,7 @@ export async function play(server) {
 
   await scene("a page that is opened while the server is away finds it when it is back", async () => {
     const id = await server.prompt("hello there");
-    const page = await tab(server.address(id), { is_offline_fine: true });
+    const page = await tab(server.address(id), { isOfflineFine: true });
     await sees(page, "✓ done");
     await server.stop();
     await page.evaluate(() => (location.hash = "#/new"));

@@ -31,14 +31,14 @@ export async function play(server) {
     await page.evaluate((id) => (location.hash = `#/s/${id}`), id);
     await sees(page, "✓ done");
     const opened = Math.round(performance.now() - opening);
-    const slow_open = await page.evaluate(() => Math.max(0, ...window.__slow.splice(0)));
+    const slowOpen = await page.evaluate(() => Math.max(0, ...window.__slow.splice(0)));
     const frames = await page.evaluate(jump);
     const slow = await page.evaluate(() => Math.max(0, ...window.__slow.splice(0)));
     console.log(
-      `        opened in ${opened} ms, longest task ${slow_open} ms; jumping about: frames p50 ${Math.round(frames.times[60])} ms, p95 ${Math.round(frames.times[114])} ms, longest task ${slow} ms, at most ${frames.most} nodes`,
+      `        opened in ${opened} ms, longest task ${slowOpen} ms; jumping about: frames p50 ${Math.round(frames.times[60])} ms, p95 ${Math.round(frames.times[114])} ms, longest task ${slow} ms, at most ${frames.most} nodes`,
     );
     assert.ok(frames.most < 3_000, `${frames.most} nodes`);
-    assert.ok(Math.max(slow_open, slow) < LONGEST_TASK, `${slow_open} ms, ${slow} ms`);
+    assert.ok(Math.max(slowOpen, slow) < LONGEST_TASK, `${slowOpen} ms, ${slow} ms`);
 
     // The keyboard reads it, too: both ends, and pages between them.
     await page.focus("#scroll");

@@ -107,9 +107,9 @@ export async function play(server) {
 
 /** Runs in the page: what is wider than the view, unless it scrolls by itself. */
 function wide() {
-  const is_wide = (it) => it.getBoundingClientRect().right > innerWidth + 1 || it.getBoundingClientRect().left < -1;
+  const isWide = (it) => it.getBoundingClientRect().right > innerWidth + 1 || it.getBoundingClientRect().left < -1;
   return [...document.querySelectorAll("body *")]
-    .filter((it) => it.checkVisibility() && !it.closest("pre, .table, .sr") && is_wide(it))
+    .filter((it) => it.checkVisibility() && !it.closest("pre, .table, .sr") && isWide(it))
     .map((it) => `${it.tagName}.${it.className}`);
 }
 

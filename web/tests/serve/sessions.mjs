@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { click, close, scene, sees, session_id, tab, until } from "../stage.mjs";
+import { click, close, scene, sees, sessionId, tab, until } from "../stage.mjs";
 
 export async function play(server) {
   await scene("a session is found by its native id, and has an address that stays", async () => {
@@ -15,7 +15,7 @@ export async function play(server) {
     assert.equal(await page.evaluate(() => location.href), `${server.url}/#/s/${id}`);
     await page.reload();
     await sees(page, "You said: find me by my name");
-    assert.equal(await session_id(page), id);
+    assert.equal(await sessionId(page), id);
     await page.evaluate(() => (location.hash = "#/s/no-such-session"));
     await sees(page, "not found", "#blank");
     await close(page);
@@ -32,7 +32,7 @@ export async function play(server) {
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await sees(page, "You said: a needle in the haystack");
-    assert.equal(await session_id(page), id);
+    assert.equal(await sessionId(page), id);
     await page.fill("#search", "zebra");
     await sees(page, "No session", "#list-note");
     await page.fill("#search", "");
@@ -63,7 +63,7 @@ export async function play(server) {
     await page.fill("#composer textarea", "the branch");
     await page.keyboard.press("Enter");
     await sees(page, "You said: the branch");
-    const fork = await server.api(`/sessions/${await session_id(page)}`);
+    const fork = await server.api(`/sessions/${await sessionId(page)}`);
     assert.notEqual(fork.id, id);
     assert.notEqual(fork.native, before.native);
     assert.deepEqual(await server.api(`/sessions/${id}`), before);
@@ -80,7 +80,7 @@ export async function play(server) {
     await page.fill("#composer textarea", "where were we");
     await page.keyboard.press("Enter");
     await sees(page, "You said: where were we");
-    assert.equal((await server.api(`/sessions/${await session_id(page)}`)).native, native);
+    assert.equal((await server.api(`/sessions/${await sessionId(page)}`)).native, native);
     await close(page);
   });
 

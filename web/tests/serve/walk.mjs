@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { click, close, play as start, scene, sees, session_id, tab, text, until } from "../stage.mjs";
+import { click, close, play as start, scene, sees, sessionId, tab, text, until } from "../stage.mjs";
 
 export async function play(server) {
   await scene("the address that was printed opens the page, and a replay runs within ten seconds", async () => {
@@ -127,7 +127,7 @@ export async function play(server) {
     const page = await tab(server.address(id));
     await sees(page, "word20 ");
     await page.reload();
-    assert.equal(await session_id(page), id);
+    assert.equal(await sessionId(page), id);
     await sees(page, "word60 ");
     await page.reload();
     await sees(page, "✓ done");

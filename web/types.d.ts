@@ -1,283 +1,639 @@
-/** What travels between the server and the page; the canonical events are described in docs/linkspan.md. */
+// Derived from the types of the server by its test `the_page_has_the_same_types`.
+
+/** What travels between the server and the page. */
 declare namespace Wire {
-  type Status = "ok" | "error" | "denied" | "cancelled" | "lost";
-  type Level = "debug" | "info" | "warning" | "error";
+  /** What the engine is able to do. */
+  type Ability = {
+    ask: boolean;
+    continue: boolean;
+    fork: boolean;
+    interrupt: boolean;
+    resume: boolean;
+  };
 
-  interface Event {
-    v: number;
-    seq: number;
-    at?: string;
-    session: string;
-    run?: string;
-    engine?: string;
-    path?: string[];
-    origin: "agent" | "linkspan" | "client";
-    why?: string;
-    type: string;
-    data: any;
-  }
+  /** Whether there was a run to abort. */
+  type Aborted = {
+    aborted: boolean;
+  };
 
-  interface Item {
-    kind: "message" | "reasoning" | "tool" | "plan" | "subagent" | "compaction" | "other";
-    id: string;
-    role?: "user" | "assistant" | "harness";
-    text?: string;
-    parts?: Part[];
-    encrypted?: string;
-    name?: string;
-    input?: any;
-    class?: Class;
-    result?: Result;
-    server_side?: boolean;
-    entries?: Entry[];
-    call?: string;
+  /** An answer as clients send it. */
+  type Answer = {
+    decision: "allow" | "allow_always" | "deny";
+    /** What runs instead of the input that the agent asked for. */
+    input?: Record<string, unknown> | null;
+    /** What the agent is told when it is denied. */
+    message?: string | null;
+  };
+
+  /** An open question; exactly one `ask.settled` follows. */
+  type Ask = {
+    /** When linkspan answers it by itself, unless a client has by then; without one it waits for ever. */
+    deadline?: Deadline;
     description?: string;
-    prompt?: string;
-    background?: boolean;
-    report?: string;
-    trigger?: string;
-    summary?: string;
-    tokens_before?: number;
-    tokens_after?: number;
-    data?: any;
-  }
-
-  interface Part {
-    image?: { media_type: string; data: string };
-    image_url?: { url: string };
-    other?: any;
-  }
-
-  interface Class {
-    kind: string;
+    id: AskId;
+    input?: unknown;
+    /** The tool call it is about. */
+    item?: ItemId;
+    kind: AskKind;
+    /** Rules the agent offers to remember with a lasting permission. */
+    suggestions?: unknown;
+    /** One line for people; never empty. */
     title: string;
-    command?: string;
-    paths?: { path: string; line?: number }[];
-    diffs?: Diff[];
-    query?: string;
-    mcp?: { server: string; tool: string };
-    change?: string;
-    exit_code?: number;
-  }
-
-  interface Diff {
-    path: string;
-    old?: string;
-    new: string;
-  }
-
-  interface Result {
-    content: any;
-    is_error?: boolean;
-    structured?: any;
-  }
-
-  interface Entry {
-    text: string;
-    status: "pending" | "in_progress" | "completed";
-    doing?: string;
-  }
-
-  interface Ask {
-    id: string;
-    kind: "permission" | "question" | "plan";
-    item?: string;
     tool: string;
+  };
+
+  /** An open question of the agent. */
+  type AskId = string;
+
+  type AskKind = "permission" | "question" | "plan";
+
+  /** The one end of an ask. */
+  type AskSettled = {
+    decision: Decision;
+    id: AskId;
+    /** The input that runs instead, or the answers. */
+    input?: unknown;
+    message?: string;
+    /** The rules that were remembered. */
+    remembered?: unknown;
+  };
+
+  type Asks = {
+    asks: WaitingAsk[];
+  };
+
+  type Basis = "delta" | "cumulative";
+
+  /** How a native session came to be known. */
+  type Binding = "fork" | "init" | "resume" | "repeat" | "mismatch";
+
+  type Cause = "prompt" | "wake_up";
+
+  type Change = "add" | "update" | "delete";
+
+  type Channel = "text" | "input" | "output";
+
+  /** The classification of a tool call, shared by all writers. */
+  type Class = {
+    /** What happened to the file, as far as it is known. */
+    change?: Change;
+    command?: string;
+    diffs?: Diff[];
+    exit_code?: number;
+    kind: ToolKind;
+    mcp?: Mcp;
+    paths?: Location[];
+    /** Search terms, a pattern or a URL. */
+    query?: string;
+    /** One line for people; never empty. Paths in it are relative to the working directory. */
     title: string;
-    description?: string;
-    input?: any;
-    suggestions?: any;
-    /** When it is answered by itself if nobody has, and how. */
-    deadline?: { at: string; decision: "allowed" | "denied" };
-  }
+  };
 
-  interface Question {
-    id?: string;
-    question: string;
-    header?: string;
-    multiSelect?: boolean;
-    options?: { label: string; description?: string }[];
-  }
+  /** The agent replaced the early part of the conversation by a summary. */
+  type Compaction = {
+    detail?: unknown;
+    id: ItemId;
+    summary?: string;
+    tokens_after?: number;
+    tokens_before?: number;
+    trigger?: string;
+  };
 
-  interface Tokens {
-    input?: number;
-    cache_read?: number;
-    cache_write?: number;
-    output?: number;
-    reasoning?: number;
-  }
+  /** When an ask without an answer is settled, and how. */
+  type Deadline = {
+    at: string;
+    /** Either `allowed` or `denied`. */
+    decision: Decision;
+  };
 
-  interface Session {
-    id: string;
-    engine: string;
-    native?: string | null;
-    cwd?: string | null;
-    title?: string | null;
-    created_at: string;
-    active_at: string;
-    head: number;
-    bytes?: number;
-    state: "idle" | "starting" | "queued" | "running" | "waiting";
-    queue: number;
-    /** What a fork began with: the events of that session up to `seq`. */
-    parent?: { session: string; seq: number } | null;
-  }
+  type Decision = "allowed" | "allowed_always" | "denied" | "withdrawn" | "lost";
 
-  interface OpenAsk {
-    id: string;
-    session: string;
-    seq: number;
-    can_change: boolean;
-    data: Ask;
-  }
+  /** A piece of an open item; the pieces of a channel add up to the content of `item.closed`. */
+  type Delta = {
+    channel: Channel;
+    item: ItemId;
+    text: string;
+  };
 
-  interface Detail extends Omit<Session, "queue"> {
-    queue: { number: number; at?: string; prompt: string }[];
-    asks: OpenAsk[];
-    runs: { id: string; started_at: string; ended_at?: string; outcome?: string; cost_usd?: number }[];
-  }
+  /** A tool call that was not allowed. */
+  type Denial = {
+    input?: unknown;
+    item?: ItemId;
+    tool: string;
+  };
 
-  type Role = "watch" | "prompt" | "approve" | "admin";
+  /** A replacement in a file; no old text means the whole file is new. */
+  type Diff = {
+    new: string;
+    old?: string;
+    path: string;
+  };
 
-  /** One thing that can be done, the lowest role that may, and whether this token may. */
-  interface Right {
-    name: string;
-    role: Role;
-    allowed: boolean;
-  }
-
-  interface Me {
-    id: string | null;
-    role: Role;
-    /** By `operationId`. */
-    operations: Right[];
-    /** By permission mode. */
-    permissions: Right[];
-  }
-
-  interface Engine {
+  type Engine = {
+    can: Ability;
+    default: boolean;
+    /** How to install it. */
+    install: string | null;
+    installed: boolean;
     name: string;
     summary: string;
-    installed: boolean;
-    version?: string | null;
-    install?: string | null;
-    default?: boolean;
-    can?: { resume?: boolean; fork?: boolean; continue?: boolean; ask?: boolean; interrupt?: boolean };
-  }
+    version: string | null;
+  };
 
-  interface Engines {
+  type Engines = {
     engines: Engine[];
-    replays: { name: string; summary: string }[];
-  }
-}
+    replays: Replay[];
+  };
 
-/** What the feed shows; `fold.js` makes it out of events. */
-declare namespace View {
-  interface RowBase {
-    /** Unique in its session: the seq of the event that opened it. */
-    key: number;
-    /** Counts changes; a view that has seen this number has nothing to do. */
-    version: number;
-    depth: number;
-    /** Pixels, as the feed measured it; 0 before. */
-    height: number;
+  /** An error as clients see it. */
+  type Error = {
+    error: {
+      /** A stable code for programs. */
+      code: string;
+      hint?: string | null;
+      message: string;
+    };
+  };
+
+  /** One fact about a session. */
+  type Event = {
+    /** The time, if the agent or a live clock reported it. */
     at?: string;
-    parent?: ToolRow;
-    /** It belongs to the session that this one was forked from. */
-    isPast?: boolean;
-  }
-  interface RunRow extends RowBase {
-    kind: "run";
-    n: number;
-    cause: string;
-  }
-  interface MessageRow extends RowBase {
+    engine: string;
+    /** The frame's other fields, on the first event that came from it. */
+    extra?: Record<string, unknown>;
+    /** The number of the input frame, from 1; absent when the event came from no frame. */
+    frame?: number;
+    /** The agent's own id of that frame. */
+    native?: string;
+    origin: Origin;
+    /** The sub-agents this happened inside, outermost first, by the id of the call that started each. */
+    path?: ItemId[];
+    /** The run this belongs to; absent between runs. */
+    run?: RunId;
+    /** The only cursor: contiguous per session, from 1. */
+    seq: number;
+    session: SessionId;
+    /** The version of the format. */
+    v: 1;
+    /** Why linkspan made this event up. */
+    why?: Why;
+  } & ({
+    data: SessionBound;
+    type: "session.bound";
+  } | {
+    data: RunStarted;
+    type: "run.started";
+  } | {
+    data: RunEnded;
+    type: "run.ended";
+  } | {
+    data: Item;
+    type: "item.opened";
+  } | {
+    data: Item;
+    type: "item.updated";
+  } | {
+    data: Delta;
+    type: "item.delta";
+  } | {
+    data: ItemClosed;
+    type: "item.closed";
+  } | {
+    data: Ask;
+    type: "ask.opened";
+  } | {
+    data: AskSettled;
+    type: "ask.settled";
+  } | {
+    data: Usage;
+    type: "usage.reported";
+  } | {
+    data: Notice;
+    type: "notice.raised";
+  } | {
+    data: Unmapped;
+    type: "frame.unmapped";
+  });
+
+  /** A thing with a life inside a run. */
+  type Item = {
     kind: "message";
-    role: "user" | "assistant" | "harness";
-    text: string;
-    parts: Wire.Part[];
-    status?: Wire.Status;
-  }
-  interface ReasoningRow extends RowBase {
+  } & Message | {
     kind: "reasoning";
-    text: string;
-    hidden: boolean;
-    status?: Wire.Status;
-  }
-  interface ToolRow extends RowBase {
+  } & Reasoning | {
     kind: "tool";
-    item: Wire.Item;
-    /** Input as far as it has streamed. */
-    typing: string;
-    output: string;
-    status?: Wire.Status;
-    endedAt?: string;
-    agent?: Wire.Item;
-    agentStatus?: Wire.Status;
-    children: Row[];
-    ask?: AskRow;
-    /** What its sub-agent took, and with which model. */
-    tokens?: Wire.Tokens;
-    cost?: number;
-    model?: string;
-  }
-  interface PlanRow extends RowBase {
+  } & Tool | {
     kind: "plan";
-    entries: Wire.Entry[];
-    status?: Wire.Status;
-  }
-  interface CompactionRow extends RowBase {
+  } & Plan | {
+    kind: "subagent";
+  } & Subagent | {
     kind: "compaction";
-    item: Wire.Item;
-    status?: Wire.Status;
-  }
-  interface OtherRow extends RowBase {
+  } & Compaction | {
     kind: "other";
-    item: Wire.Item;
-    status?: Wire.Status;
-  }
-  interface NoticeRow extends RowBase {
-    kind: "notice";
-    level: Wire.Level;
+  } & Other;
+
+  /** The whole item at the end of its life. */
+  type ItemClosed = {
+    item: Item;
+    status: Status;
+  };
+
+  /** Something with a life inside a session; a tool call's id is the agent's own call id. */
+  type ItemId = string;
+
+  type Level = "debug" | "info" | "warning" | "error";
+
+  /** A place in a file; lines count from 1. */
+  type Location = {
+    line?: number;
+    path: string;
+  };
+
+  type Mcp = {
+    server: string;
+    tool: string;
+  };
+
+  type McpServer = {
+    name: string;
+    status?: string;
+  };
+
+  type Me = {
+    /** As `linkspan token --json` names it; null is the first token. */
+    id: string | null;
+    /** Every route that needs a token, by its name in the OpenAPI document. */
+    operations: Right[];
+    /** Every permission mode that a prompt can name. */
+    permissions: Right[];
+    role: TokenRole;
+  };
+
+  /** Text with its images and files. */
+  type Message = {
+    /** The model response this is a part of; items of one response share it. */
+    group?: string;
+    id: ItemId;
+    parts?: Part[];
+    role: Role;
     text: string;
+  };
+
+  type ModelUsage = {
+    context_window?: number;
+    cost_usd?: number;
+    model: string;
+    tokens: Tokens;
+  };
+
+  /** Something worth showing that is no item: a bad line, a retry, a rate limit, a hook, a status. */
+  type Notice = {
+    /** A stable code for programs, such as `bad_line` or `api_retry`. */
     code: string;
-  }
-  interface AskRow extends RowBase {
-    kind: "ask";
-    /** The name under which it is answered. */
-    id: string;
-    ask: Wire.Ask;
-    tool?: ToolRow;
-    settled?: { decision: string; message?: string; origin: string; why?: string; input?: any };
-  }
-  interface EndRow extends RowBase {
-    kind: "end";
-    outcome: string;
-    error?: { code: string; message: string };
-    denials: number;
-    durationMs?: number;
-    tokens?: Wire.Tokens;
-    cost?: number;
-  }
-  /** A prompt that was sent and that no event shows yet. */
-  interface PendingRow extends RowBase {
-    kind: "pending";
-    prompt: string;
-    /** What happens to it, such as "Starting Claude…". */
-    label: string;
-    /** Events after this one may show it. */
-    after: number;
-    isAccepted: boolean;
-    isRecording: boolean;
-    /** Stop was pressed before the server had answered. */
-    isStopped: boolean;
-  }
-  /** Where a fork leaves its parent. */
-  interface ForkRow extends RowBase {
-    kind: "fork";
+    /** The agent's own message, verbatim. */
+    detail?: unknown;
+    /** The item it speaks of. */
+    item?: ItemId;
+    level: Level;
+    text: string;
+  };
+
+  /** Who caused an event. */
+  type Origin = "agent" | "linkspan" | "client";
+
+  /** An item of a kind the model has no type for. */
+  type Other = {
+    data: unknown;
+    id: ItemId;
+    name: string;
+    text?: string;
+  };
+
+  type Outcome = "completed" | "failed" | "aborted" | "refused" | "limit" | "lost";
+
+  type Parent = {
+    /** The last event of the other session that it began with. */
+    seq: number;
     session: string;
-    title: string;
-  }
-  type ItemRow = MessageRow | ReasoningRow | ToolRow | PlanRow | CompactionRow | OtherRow;
-  type Row = ItemRow | RunRow | NoticeRow | AskRow | EndRow | PendingRow | ForkRow;
+  };
+
+  /** A piece of content that is not text. */
+  type Part = {
+    image: {
+      data: string;
+      media_type: string;
+    };
+  } | {
+    image_url: {
+      url: string;
+    };
+  } | {
+    other: unknown;
+  };
+
+  /** A list of things to do; each update carries the whole list. */
+  type Plan = {
+    entries: PlanEntry[];
+    id: ItemId;
+  };
+
+  type PlanEntry = {
+    /** What to show while it is being done, such as "Running the tests". */
+    doing?: string;
+    /** The agent's own id of the entry. */
+    key?: string;
+    status: PlanStatus;
+    text: string;
+  };
+
+  type PlanStatus = "pending" | "in_progress" | "completed";
+
+  /** A prompt as clients send it, under the names of the bridge too. */
+  type Prompt = {
+    /** Tools that may run without a question, instead of those of the config; an empty list allows nothing. */
+    allow?: string[] | null;
+    /** The answer to an ask that times out. */
+    askDefault?: "deny" | "allow" | null;
+    /** Seconds that an ask may wait for its answer; 0 waits for ever. */
+    askTimeout?: number | null;
+    cwd?: string | null;
+    /** Tools that may not run at all. */
+    deny?: string[];
+    /** The reasoning effort, in the agent's own terms. */
+    effort?: string | null;
+    engine?: string | null;
+    /** Start with the events of this session. */
+    fork?: string | null;
+    /** By the agent's own name for it. */
+    model?: string | null;
+    outputStyle?: string | null;
+    permissions?: "plan" | "deny" | "ask" | "accept-edits" | "listed" | "allow" | null;
+    prompt: string;
+    /** Resume the agent's session of this id. */
+    resume?: string | null;
+    /** Resume this session. */
+    session?: string | null;
+    /** The speed of a recording; 0 does not wait. */
+    speed?: number | null;
+    verbosity?: string | null;
+  };
+
+  type QueuedPrompt = {
+    at: string;
+    /** By which it is removed from the queue. */
+    number: number;
+    prompt: string;
+  };
+
+  /** The model's reasoning before its answer. */
+  type Reasoning = {
+    /** Thinking the provider hides: only its own model can read it. */
+    encrypted?: string;
+    group?: string;
+    id: ItemId;
+    signature?: string;
+    text: string;
+  };
+
+  /** A recording that is part of the program. */
+  type Replay = {
+    name: string;
+    summary: string;
+  };
+
+  /** One thing that can be done, the lowest role that may do it, and whether this token may. */
+  type Right = {
+    allowed: boolean;
+    name: string;
+    role: TokenRole;
+  };
+
+  type Role = "user" | "assistant" | "harness";
+
+  type Run = {
+    /** All its models together. */
+    cost_usd: number | null;
+    ended_at: string | null;
+    id: string;
+    outcome: Outcome | null;
+    started_at: string;
+  };
+
+  /** The one end of a run. */
+  type RunEnded = {
+    /** The final answer; for a failed run, its last text. */
+    answer?: string;
+    denials?: Denial[];
+    /** The agent's own last frame of the run. */
+    detail?: unknown;
+    duration_ms?: number;
+    error?: RunError;
+    /** Tokens by model in this run, sub-agents included. */
+    models?: ModelUsage[];
+    outcome: Outcome;
+    /** What the session has cost so far, in US dollars. */
+    session_cost_usd?: number;
+    /** The model's own stop reason. */
+    stop_reason?: string;
+    /** Tokens of the main agent in this run. */
+    usage?: Usage;
+  };
+
+  type RunError = {
+    /** A stable code for programs, the same for every agent, such as `rate_limited` or `crashed`. */
+    code: string;
+    message: string;
+    /** The agent's own error code, if it differs. */
+    native?: string;
+  };
+
+  /** One prompt cycle of a session. */
+  type RunId = string;
+
+  /** A prompt cycle begins. */
+  type RunStarted = {
+    cause: Cause;
+  };
+
+  type Scope = "run" | "session" | "call";
+
+  /** A session as clients see it. */
+  type Session = {
+    active_at: string;
+    bytes: number;
+    created_at: string;
+    cwd: string | null;
+    engine: string;
+    /** The number of its last event. */
+    head: number;
+    id: string;
+    /** The agent's own id of it. */
+    native: string | null;
+    /** What it began with, when it is a fork. */
+    parent: Parent | null;
+    /** How many prompts wait. */
+    queue: number;
+    state: "idle" | "queued" | "starting" | "running" | "waiting";
+    title: string | null;
+  };
+
+  /** The agent's own session is known, or reported more about itself. */
+  type SessionBound = {
+    commands?: string[];
+    cwd?: string;
+    how: Binding;
+    mcp_servers?: McpServer[];
+    model?: string;
+    native: SessionId;
+    permission_mode?: string;
+    tools?: string[];
+    version?: string;
+  };
+
+  /** A session with its runs and its queue. */
+  type SessionDetail = {
+    active_at: string;
+    asks: WaitingAsk[];
+    bytes: number;
+    created_at: string;
+    cwd: string | null;
+    engine: string;
+    /** The number of its last event. */
+    head: number;
+    id: string;
+    /** The agent's own id of it. */
+    native: string | null;
+    /** What it began with, when it is a fork. */
+    parent: Parent | null;
+    queue: QueuedPrompt[];
+    /** The newest ones. */
+    runs: Run[];
+    state: "idle" | "queued" | "starting" | "running" | "waiting";
+    title: string | null;
+  };
+
+  /** A session: linkspan's own in an envelope, the agent's in `session.bound`. */
+  type SessionId = string;
+
+  /** A page of the list. */
+  type Sessions = {
+    /** The `after` of the next page. */
+    next: string | null;
+    sessions: Session[];
+  };
+
+  /** How an item's life ended. */
+  type Status = "ok" | "error" | "denied" | "cancelled" | "lost";
+
+  /** An agent that an agent started; what it does carries its call id in the path. */
+  type Subagent = {
+    /** It runs in the background while its parent continues. */
+    background?: boolean;
+    /** The tool call that started it. */
+    call: ItemId;
+    description?: string;
+    detail?: unknown;
+    id: ItemId;
+    /** What kind of agent it is, such as `general-purpose`. */
+    name: string;
+    prompt?: string;
+    /** Its final report. */
+    report?: string;
+  };
+
+  /** The prompt was taken. */
+  type Submitted = {
+    /** By which the prompt is removed from the queue. */
+    number: number;
+    /** 0 runs now. */
+    position: number;
+    /** Its first event names it. */
+    run: null;
+    session: string;
+  };
+
+  type Thread = {
+    threadId: string;
+  };
+
+  /** What a token may do; each may do what those before it may. */
+  type TokenRole = "watch" | "prompt" | "approve" | "admin";
+
+  /** Token counts. The parts of the input are disjoint; reasoning is a part of the output. */
+  type Tokens = {
+    cache_read: number;
+    cache_write: number;
+    /** Input that was neither read from nor written to a cache. */
+    input: number;
+    /** Absent when the agent does not know it yet. */
+    output?: number;
+    reasoning?: number;
+  };
+
+  /** One call of a tool. The agent's own name and input stay beside the classification. */
+  type Tool = {
+    class: Class;
+    group?: string;
+    id: ItemId;
+    /** The whole input; absent while it is still streaming. */
+    input?: unknown;
+    name: string;
+    result?: ToolResult;
+    /** The provider runs it, not the agent. */
+    server_side?: boolean;
+  };
+
+  type ToolKind = "shell" | "read" | "edit" | "write" | "delete" | "move" | "search" | "fetch" | "web_search" | "mcp" | "task" | "todo" | "ask" | "think" | "other" | "mode";
+
+  /** A tool's result. */
+  type ToolResult = {
+    /** A JSON string, or an array of content blocks. */
+    content: unknown;
+    is_error?: boolean;
+    /** The agent's report of how it was allowed or denied. */
+    meta?: unknown;
+    /** The structured form some agents send along. */
+    structured?: unknown;
+  };
+
+  /** A frame or block that no rule knows; its bytes are preserved. */
+  type Unmapped = {
+    raw: unknown;
+    /** What was unknown, such as ``type `foo` ``. */
+    what: string;
+  };
+
+  /** Tokens and cost, with what they cover. */
+  type Usage = {
+    basis: Basis;
+    cost_usd?: number;
+    /** The agent's own numbers, unchanged. */
+    detail?: unknown;
+    model?: string;
+    scope: Scope;
+    tokens: Tokens;
+  };
+
+  /** An ask as clients see it. */
+  type WaitingAsk = {
+    /** Its answer is on its way to the agent. */
+    answered: boolean;
+    /** The agent's own id of it. */
+    ask: string;
+    at: string;
+    /** Whether an answer may change the input. */
+    can_change: boolean;
+    /** As in the `ask.opened` event; a `deadline` says when it is answered by itself, and how. */
+    data: Ask;
+    /** By which it is answered. */
+    id: string;
+    run: string | null;
+    /** The number of its event. */
+    seq: number;
+    session: string;
+  };
+
+  /** Why linkspan made an event up. */
+  type Why = "process_exit" | "missing_end" | "abort" | "left_open" | "never_opened" | "wrong_session" | "damaged" | "deadline";
 }

@@ -75,7 +75,7 @@ export async function get(path, init) {
   return (await request(path, init)).json();
 }
 
-/** @param {string} path @param {any} body */
+/** @param {string} path @param {unknown} body */
 export async function post(path, body) {
   const headers = { "Content-Type": "application/json" };
   return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();

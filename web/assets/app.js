@@ -252,7 +252,7 @@ function leave() {
   open = undefined;
 }
 
-/** Shows a session and what comes. @param {Wire.Detail} detail @param {Pending} pending @param {number} askedAt */
+/** Shows a session and what comes. @param {Wire.SessionDetail} detail @param {Pending} pending @param {number} askedAt */
 function follow(detail, pending, askedAt = known.now()) {
   const { id } = detail;
   const follower = new Follower(id, (since) => socket.send({ control: "subscribe", sessionId: id, since }));
@@ -406,7 +406,7 @@ async function refreshDetail() {
   }
 }
 
-/** @param {Wire.Detail} detail @param {number} askedAt */
+/** @param {Wire.SessionDetail} detail @param {number} askedAt */
 function takeDetail(detail, askedAt) {
   if (!open) return;
   const told = summary(detail);

@@ -23,7 +23,7 @@ import { toolCard } from "./cards/tool.js";
  * @property {(path: string) => void} openFile
  */
 
-/** @typedef {{ decision: "allow" | "allow_always" | "deny", message?: string, input?: any }} Answer */
+/** @typedef {{ decision: "allow" | "allow_always" | "deny", message?: string, input?: unknown }} Answer */
 
 /** @param {View.Row} row @param {Context} context @returns {View} */
 export function viewOf(row, context) {

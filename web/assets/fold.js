@@ -9,7 +9,7 @@ const MAX_STREAMED = 2_000_000;
 /** Prompts that are remembered by their text. */
 const MAX_PROMPTS = 50;
 
-/** @typedef {{ model: string, tokens: Wire.Tokens, cost?: number }} ModelTotal */
+/** @typedef {{ model: string, tokens: View.Tokens, cost?: number }} ModelTotal */
 
 /** The story of one session so far. */
 export class Story {
@@ -27,11 +27,11 @@ export class Story {
     this.nRuns = 0;
     this.cost = 0;
     this.hasCost = false;
-    /** @type {Wire.Tokens} */
+    /** @type {View.Tokens} */
     this.tokens = {};
     /** When the last run started. @type {string | undefined} */
     this.runAt = undefined;
-    /** Tokens of the run that is going on. @type {Wire.Tokens} */
+    /** Tokens of the run that is going on. @type {View.Tokens} */
     this.runTokens = {};
     /** @type {Map<string, ModelTotal>} */
     this.models = new Map();
@@ -61,10 +61,9 @@ export class Story {
     if (event.seq <= this.cursor) return "seen";
     if (event.seq > this.cursor + 1) return "gap";
     this.cursor = event.seq;
-    const data = event.data ?? {};
     switch (event.type) {
       case "session.bound":
-        this.#bound(event, data);
+        this.#bound(event, event.data);
         break;
       case "run.started":
         this.isRunning = true;
@@ -73,36 +72,36 @@ export class Story {
         this.runAt = event.at;
         this.lastWords = "";
         this.startedSeq = event.seq;
-        this.#push(event, { ...this.#base(event), kind: "run", n: this.nRuns, cause: data.cause });
+        this.#push(event, { ...this.#base(event), kind: "run", n: this.nRuns, cause: event.data.cause });
         break;
       case "run.ended":
-        this.#ended(event, data);
+        this.#ended(event, event.data);
         break;
       case "item.opened":
       case "item.updated":
-        this.#item(event, data, undefined);
+        this.#item(event, event.data, undefined);
         break;
       case "item.closed":
-        this.#item(event, data.item, data.status);
+        this.#item(event, event.data.item, event.data.status);
         break;
       case "item.delta":
-        this.#delta(event, data);
+        this.#delta(event, event.data);
         break;
       case "ask.opened":
-        this.#ask(event, data);
+        this.#ask(event, event.data);
         break;
       case "ask.settled":
-        this.#settled(event, data);
+        this.#settled(event, event.data);
         break;
       case "usage.reported":
-        this.#usage(event, data);
+        this.#usage(event, event.data);
         break;
       case "notice.raised":
-        if (data.level === "debug") break;
+        if (event.data.level === "debug") break;
         // The end of the run says that it was stopped; one line for it is enough.
-        if (data.code === "interrupt" || data.code === "interrupted") break;
-        if (data.level === "error") this.lastWords += `\n${data.text}`;
-        this.#push(event, { ...this.#base(event), kind: "notice", level: data.level, code: data.code, text: data.text });
+        if (event.data.code === "interrupt" || event.data.code === "interrupted") break;
+        if (event.data.level === "error") this.lastWords += `\n${event.data.text}`;
+        this.#push(event, { ...this.#base(event), kind: "notice", level: event.data.level, code: event.data.code, text: event.data.text });
         break;
       case "frame.unmapped":
         // The agent said something that linkspan has no word for; nothing a reader could use.
@@ -114,7 +113,7 @@ export class Story {
     return "new";
   }
 
-  /** @param {Wire.Event} event @param {any} data */
+  /** @param {Wire.Event} event @param {Wire.SessionBound} data */
   #bound(event, data) {
     const facts = this.facts;
     facts.engine = event.engine ?? facts.engine;
@@ -128,7 +127,7 @@ export class Story {
     }
   }
 
-  /** @param {Wire.Event} event @param {any} data */
+  /** @param {Wire.Event} event @param {Wire.RunEnded} data */
   #ended(event, data) {
     this.isRunning = false;
     this.endedSeq = event.seq;
@@ -142,10 +141,9 @@ export class Story {
       this.cost += cost;
       this.hasCost = true;
     }
-    const byModel = (data.models ?? []).reduce(
-      (/** @type {Wire.Tokens} */ all, /** @type {any} */ it) => plus(all, it.tokens),
-      {},
-    );
+    /** @type {View.Tokens} */
+    const none = {};
+    const byModel = (data.models ?? []).reduce((all, it) => plus(all, it.tokens), none);
     const tokens = Object.keys(byModel).length > 0 ? byModel : (data.usage?.tokens ?? this.runTokens);
     this.tokens = plus(this.tokens, tokens);
     this.runTokens = {};
@@ -153,7 +151,7 @@ export class Story {
       ...this.#base(event),
       kind: "end",
       outcome: data.outcome,
-      error: data.error && { ...data.error, message: unsaid(data.error.message ?? "", this.lastWords) },
+      error: data.error && { ...data.error, message: unsaid(data.error.message, this.lastWords) },
       denials: data.denials?.length ?? 0,
       durationMs: data.duration_ms,
       tokens,
@@ -161,7 +159,7 @@ export class Story {
     });
   }
 
-  /** @param {string} model @param {Wire.Tokens} tokens @param {number | undefined} cost */
+  /** @param {string} model @param {View.Tokens} tokens @param {number | undefined} cost */
   #model(model, tokens, cost) {
     const total = this.models.get(model) ?? { model, tokens: {} };
     total.tokens = plus(total.tokens, tokens);
@@ -201,18 +199,14 @@ export class Story {
     if (this.prompts.length > MAX_PROMPTS) this.prompts.shift();
   }
 
-  /** @param {Wire.Event} event @param {Wire.Item} item @param {Wire.Status | undefined} status */
+  /** @param {Wire.Event} event @param {Wire.Subagent} item @param {Wire.Status | undefined} status */
   #subagent(event, item, status) {
-    let row = this.calls.get(item.call ?? "");
+    let row = this.calls.get(item.call);
     if (!row) {
       // Some agents have no call for it: the sub-agent is then its own card.
-      const call = {
-        kind: /** @type {const} */ ("tool"),
-        id: item.call ?? item.id,
-        name: item.name,
-        class: { kind: "task", title: item.description ?? item.name ?? "Agent" },
-      };
-      row = /** @type {View.ToolRow} */ (fresh(this.#base(event), call));
+      /** @type {Wire.Tool} */
+      const call = { id: item.call, name: item.name, class: { kind: "task", title: item.description ?? item.name } };
+      row = toolRow(this.#base(event), call);
       this.calls.set(call.id, row);
       this.#push(event, row);
     }
@@ -226,7 +220,7 @@ export class Story {
     touch(row);
   }
 
-  /** @param {Wire.Event} event @param {{ item: string, channel: string, text: string }} data */
+  /** @param {Wire.Event} event @param {Wire.Delta} data */
   #delta(event, data) {
     const row = this.open.get(place(event, data.item));
     if (!row) return;
@@ -254,7 +248,7 @@ export class Story {
     this.rows.push(row);
   }
 
-  /** @param {Wire.Event} event @param {any} data */
+  /** @param {Wire.Event} event @param {Wire.AskSettled} data */
   #settled(event, data) {
     const row = this.asks.get(data.id);
     if (!row) return;
@@ -264,7 +258,7 @@ export class Story {
     touch(row.tool);
   }
 
-  /** @param {Wire.Event} event @param {any} data */
+  /** @param {Wire.Event} event @param {Wire.Usage} data */
   #usage(event, data) {
     const call = event.path?.at(-1);
     const row = call === undefined ? undefined : this.calls.get(call);
@@ -310,7 +304,7 @@ export function agentCost(story, row) {
   return { usd: total.cost * Math.min(1, weight(row.tokens) / whole), isGuess: true };
 }
 
-/** Tokens by what they cost beside each other; providers differ little in this. @param {Wire.Tokens | undefined} it */
+/** Tokens by what they cost beside each other; providers differ little in this. @param {View.Tokens | undefined} it */
 function weight(it) {
   return (it?.input ?? 0) + 1.25 * (it?.cache_write ?? 0) + 0.1 * (it?.cache_read ?? 0) + 5 * (it?.output ?? 0);
 }
@@ -329,9 +323,9 @@ export function flat(rows, isOpen, out = []) {
   return out;
 }
 
-/** @param {Wire.Tokens} a @param {Wire.Tokens | undefined} b @returns {Wire.Tokens} */
+/** @param {View.Tokens} a @param {View.Tokens | undefined} b @returns {View.Tokens} */
 export function plus(a, b) {
-  /** @type {Wire.Tokens} */
+  /** @type {View.Tokens} */
   const both = { ...a };
   for (const name of /** @type {const} */ (["input", "cache_read", "cache_write", "output", "reasoning"])) {
     const more = b?.[name];
@@ -345,48 +339,50 @@ function place(event, id) {
   return event.path?.length ? `${event.path.join("\n")}\n${id}` : id;
 }
 
-/** @param {View.RowBase} it @param {Wire.Item} item @returns {View.ItemRow} */
+/** @typedef {Exclude<Wire.Item, { kind: "subagent" }>} RowItem */
+
+/** @param {View.RowBase} it @param {RowItem} item @returns {View.ItemRow} */
 function fresh(it, item) {
   switch (item.kind) {
     case "message":
-      return { ...it, kind: "message", role: item.role ?? "assistant", text: "", parts: [] };
+      return { ...it, kind: "message", role: item.role, text: "", parts: [] };
     case "reasoning":
       return { ...it, kind: "reasoning", text: "", hidden: false };
     case "tool":
-      return { ...it, kind: "tool", item, typing: "", output: "", children: [] };
+      return toolRow(it, item);
     case "plan":
       return { ...it, kind: "plan", entries: [] };
     case "compaction":
       return { ...it, kind: "compaction", item };
-    default:
+    case "other":
       return { ...it, kind: "other", item };
   }
 }
 
-/** @param {View.ItemRow} row @param {Wire.Item} item */
+/** @param {View.RowBase} it @param {Wire.Tool} item @returns {View.ToolRow} */
+function toolRow(it, item) {
+  return { ...it, kind: "tool", item, typing: "", output: "", children: [] };
+}
+
+/** @param {View.ItemRow} row @param {RowItem} item */
 function fill(row, item) {
-  switch (row.kind) {
-    case "message":
-      row.text = item.text ?? "";
-      row.parts = item.parts ?? [];
-      break;
-    case "reasoning":
-      row.text = item.text ?? "";
-      row.hidden = !row.text && item.encrypted !== undefined;
-      break;
-    case "plan":
-      row.entries = item.entries ?? [];
-      break;
-    case "tool":
-      row.item = item;
-      if (item.input !== undefined) row.typing = "";
-      // The result says it all again.
-      if (item.result !== undefined) row.output = "";
-      break;
-    case "compaction":
-    case "other":
-      row.item = item;
-      break;
+  if (row.kind === "message" && item.kind === "message") {
+    row.text = item.text;
+    row.parts = item.parts ?? [];
+  } else if (row.kind === "reasoning" && item.kind === "reasoning") {
+    row.text = item.text;
+    row.hidden = !row.text && item.encrypted !== undefined;
+  } else if (row.kind === "plan" && item.kind === "plan") {
+    row.entries = item.entries;
+  } else if (row.kind === "tool" && item.kind === "tool") {
+    row.item = item;
+    if (item.input !== undefined) row.typing = "";
+    // The result says it all again.
+    if (item.result !== undefined) row.output = "";
+  } else if (row.kind === "compaction" && item.kind === "compaction") {
+    row.item = item;
+  } else if (row.kind === "other" && item.kind === "other") {
+    row.item = item;
   }
 }
 

@@ -1,8 +1,8 @@
 // What "always allow" would allow, in words; each agent offers it in its own form. Pure.
 
-import { exact } from "./words.js";
+import { exact, inside } from "./words.js";
 
-/** What a lasting answer covers, part by part; nothing if it would cover no more than this once. @param {any} suggestions @returns {string[]} */
+/** What a lasting answer covers, part by part; nothing if it would cover no more than this once. @param {unknown} suggestions @returns {string[]} */
 export function grants(suggestions) {
   if (!Array.isArray(suggestions)) return [];
   const words = suggestions.flatMap((it) => offered(it));
@@ -13,15 +13,18 @@ export function grants(suggestions) {
 
 /** @typedef {{ text: string, isMode: boolean }} Grant */
 
-/** @param {any} it @returns {Grant[]} */
+/** @param {unknown} it @returns {Grant[]} */
 function offered(it) {
   if (typeof it === "string") return offeredByName(it);
-  if (Array.isArray(it?.rules)) return it.rules.map((/** @type {any} */ rule) => grant(ruleOf(rule)));
-  if (Array.isArray(it?.directories))
-    return it.directories.map((/** @type {any} */ path) => grant(`files in ${String(path)}`));
-  if (typeof it?.mode === "string") return [{ text: MODES[it.mode] ?? `everything in ${it.mode} mode`, isMode: true }];
-  if (it?.kind === "allow_always") return [grant(typeof it.name === "string" ? it.name : "what it offers")];
-  const rule = it?.acceptWithExecpolicyAmendment?.execpolicy_amendment;
+  const rules = inside(it, "rules");
+  if (Array.isArray(rules)) return rules.map((rule) => grant(ruleOf(rule)));
+  const directories = inside(it, "directories");
+  if (Array.isArray(directories)) return directories.map((path) => grant(`files in ${String(path)}`));
+  const mode = inside(it, "mode");
+  if (typeof mode === "string") return [{ text: MODES[mode] ?? `everything in ${mode} mode`, isMode: true }];
+  const name = inside(it, "name");
+  if (inside(it, "kind") === "allow_always") return [grant(typeof name === "string" ? name : "what it offers")];
+  const rule = inside(it, "acceptWithExecpolicyAmendment", "execpolicy_amendment");
   return Array.isArray(rule) ? [grant(`commands that start with ${rule.join(" ")}`)] : [];
 }
 
@@ -34,10 +37,11 @@ function offeredByName(name) {
   return ["accept", "decline", "cancel"].includes(name) ? [] : [grant(name)];
 }
 
-/** @param {any} rule */
+/** @param {unknown} rule */
 function ruleOf(rule) {
-  const tool = String(rule?.toolName ?? "");
-  return rule?.ruleContent === undefined ? `every use of ${tool}` : `${tool}(${String(rule.ruleContent)})`;
+  const tool = String(inside(rule, "toolName") ?? "");
+  const content = inside(rule, "ruleContent");
+  return content === undefined ? `every use of ${tool}` : `${tool}(${String(content)})`;
 }
 
 /** @param {string} text @returns {Grant} */

@@ -32,7 +32,7 @@ export class Known {
   }
 }
 
-/** One session as the list has it. @param {Wire.Detail} detail @returns {Wire.Session} */
+/** One session as the list has it. @param {Wire.SessionDetail} detail @returns {Wire.Session} */
 export function summary(detail) {
   return { ...detail, queue: detail.queue?.length ?? 0 };
 }

@@ -12,7 +12,7 @@ const DEEDS = {
   settleAsk: "Answering",
 };
 
-/** @type {Record<Wire.Role, string>} */
+/** @type {Record<Wire.TokenRole, string>} */
 const ROLES = {
   watch: "Your token may only watch.",
   prompt: "Your token may send prompts, but not answer.",

@@ -21,7 +21,7 @@ export async function readPast(parent, signal) {
   /** @type {{ session: string, seq: number } | null | undefined} */
   let next = parent;
   for (let n = 1; next && n <= MAX_PARENTS; n += 1) {
-    /** @type {Wire.Detail} */
+    /** @type {Wire.SessionDetail} */
     const detail = await get(sessionPath(next.session), { signal });
     const story = new Story(detail.id, -n * KEYS);
     await readUntil(story, next.seq, signal);

@@ -85,12 +85,16 @@ export function startingRow(engine) {
   return row;
 }
 
-/** A session that the server has not made yet. @param {string} prompt @param {string} engine @returns {Wire.Detail} */
+/** A session that the server has not made yet. @param {string} prompt @param {string} engine @returns {Wire.SessionDetail} */
 export function unmade(prompt, engine) {
   const at = new Date().toISOString();
   return {
     id: "",
     engine,
+    native: null,
+    cwd: null,
+    parent: null,
+    bytes: 0,
     title: engine.startsWith("replay:") ? engineName(engine) : firstLine(prompt),
     created_at: at,
     active_at: at,

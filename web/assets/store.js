@@ -10,7 +10,7 @@ export function recall(key) {
   }
 }
 
-/** @param {string} key @param {any} value */
+/** @param {string} key @param {unknown} value */
 export function remember(key, value) {
   try {
     localStorage.setItem(key, JSON.stringify(value));

@@ -12,7 +12,7 @@ const THANKS = 1_500;
  * @typedef {object} Shown
  * @property {Wire.Session} session
  * @property {import("./fold.js").Story} story
- * @property {Wire.Engine["can"]} can
+ * @property {Wire.Ability | undefined} can
  * @property {boolean} isStopping
  * @property {boolean} isCostShown
  * @property {boolean} isSending a prompt is on its way

@@ -35,12 +35,12 @@ export function plural(n, word) {
   return `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 }
 
-/** All that went in, cached or not. @param {Wire.Tokens} tokens */
+/** All that went in, cached or not. @param {View.Tokens} tokens */
 export function allInput(tokens) {
   return (tokens.input ?? 0) + (tokens.cache_read ?? 0) + (tokens.cache_write ?? 0);
 }
 
-/** @param {Wire.Tokens | undefined} tokens */
+/** @param {View.Tokens | undefined} tokens */
 export function tokensInOut(tokens) {
   if (!tokens) return "";
   const input = allInput(tokens);
@@ -218,7 +218,12 @@ export function plain(text) {
   return visible(text.replace(ESCAPES, ""));
 }
 
-/** A value as text. @param {any} value */
+/** What is inside of foreign JSON under these names, if anything is. @param {unknown} value @param {string[]} names @returns {unknown} */
+export function inside(value, ...names) {
+  return names.reduce((it, name) => Object(it)[name], value);
+}
+
+/** A value as text. @param {unknown} value */
 export function show(value) {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }

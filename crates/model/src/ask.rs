@@ -8,8 +8,9 @@ use crate::ids::{AskId, ItemId};
 use crate::payload::{Raw, Text};
 use crate::time::Timestamp;
 
-/// An open question; exactly one [`AskSettled`] follows.
+/// An open question; exactly one `ask.settled` follows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ask<'a> {
     #[serde(borrow)]
     pub id: AskId<'a>,
@@ -29,16 +30,17 @@ pub struct Ask<'a> {
     /// Rules the agent offers to remember with a lasting permission.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub suggestions: Option<Raw<'a>>,
-    /// When linkspan answers it by itself, unless somebody has by then; without one it waits for ever.
+    /// When linkspan answers it by itself, unless a client has by then; without one it waits for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
 }
 
-/// When an ask that nobody answers is settled, and how.
+/// When an ask without an answer is settled, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Deadline {
     pub at: Timestamp,
-    /// [`Decision::Allowed`] or [`Decision::Denied`].
+    /// Either `allowed` or `denied`.
     pub decision: Decision,
 }
 
@@ -60,6 +62,7 @@ impl Ask<'_> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
     Permission,
@@ -70,6 +73,7 @@ pub enum AskKind {
 
 /// The one end of an ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AskSettled<'a> {
     #[serde(borrow)]
     pub id: AskId<'a>,
@@ -85,6 +89,7 @@ pub struct AskSettled<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     Allowed,

@@ -21,44 +21,76 @@ pub type Extra<'a> = Cow<'a, [(Cow<'a, str>, Raw<'a>)]>;
 
 /// One fact about a session.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(transform = crate::schema::add_version))]
 pub struct Event<'a> {
     /// The only cursor: contiguous per session, from 1.
     pub seq: u64,
     /// The time, if the agent or a live clock reported it.
+    #[cfg_attr(test, schemars(skip_serializing_if = "Option::is_none"))]
     pub at: Option<Timestamp>,
     pub session: SessionId<'a>,
     /// The run this belongs to; absent between runs.
+    #[cfg_attr(test, schemars(skip_serializing_if = "Option::is_none"))]
     pub run: Option<RunId<'a>>,
     pub engine: Cow<'a, str>,
     /// The sub-agents this happened inside, outermost first, by the id of the call that started each.
+    #[cfg_attr(test, schemars(skip_serializing_if = "<[_]>::is_empty"))]
     pub path: Cow<'a, [ItemId<'static>]>,
     pub origin: Origin,
     /// The number of the input frame, from 1; absent when the event came from no frame.
+    #[cfg_attr(test, schemars(skip_serializing_if = "Option::is_none"))]
     pub frame: Option<u64>,
     /// The agent's own id of that frame.
+    #[cfg_attr(test, schemars(skip_serializing_if = "Option::is_none"))]
     pub native: Option<Cow<'a, str>>,
     /// Why linkspan made this event up.
+    #[cfg_attr(test, schemars(skip_serializing_if = "Option::is_none"))]
     pub why: Option<Why>,
     /// The frame's other fields, on the first event that came from it.
+    #[cfg_attr(
+        test,
+        schemars(
+            skip_serializing_if = "<[_]>::is_empty",
+            with = "crate::schema::ExtraFields"
+        )
+    )]
     pub extra: Extra<'a>,
+    #[cfg_attr(test, schemars(flatten))]
     pub body: Body<'a>,
 }
 
 /// What happened. Writers match every variant by name.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(tag = "type", content = "data")
+)]
 pub enum Body<'a> {
+    #[cfg_attr(test, schemars(rename = "session.bound"))]
     SessionBound(SessionBound<'a>),
+    #[cfg_attr(test, schemars(rename = "run.started"))]
     RunStarted(RunStarted),
+    #[cfg_attr(test, schemars(rename = "run.ended"))]
     RunEnded(RunEnded<'a>),
+    #[cfg_attr(test, schemars(rename = "item.opened"))]
     ItemOpened(Item<'a>),
     /// More is known of an open item: a tool's whole input, a plan's new entries.
+    #[cfg_attr(test, schemars(rename = "item.updated"))]
     ItemUpdated(Item<'a>),
+    #[cfg_attr(test, schemars(rename = "item.delta"))]
     ItemDelta(Delta<'a>),
+    #[cfg_attr(test, schemars(rename = "item.closed"))]
     ItemClosed(ItemClosed<'a>),
+    #[cfg_attr(test, schemars(rename = "ask.opened"))]
     AskOpened(Ask<'a>),
+    #[cfg_attr(test, schemars(rename = "ask.settled"))]
     AskSettled(AskSettled<'a>),
+    #[cfg_attr(test, schemars(rename = "usage.reported"))]
     UsageReported(Usage<'a>),
+    #[cfg_attr(test, schemars(rename = "notice.raised"))]
     NoticeRaised(Notice<'a>),
+    #[cfg_attr(test, schemars(rename = "frame.unmapped"))]
     FrameUnmapped(Unmapped<'a>),
 }
 
@@ -132,6 +164,7 @@ impl BodyKind {
 
 /// Who caused an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     Agent,
@@ -141,6 +174,7 @@ pub enum Origin {
 
 /// Why linkspan made an event up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// The agent's process had exited.
@@ -163,6 +197,7 @@ pub enum Why {
 
 /// The agent's own session is known, or reported more about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionBound<'a> {
     #[serde(borrow)]
     pub native: SessionId<'a>,
@@ -202,6 +237,7 @@ impl<'a> SessionBound<'a> {
 
 /// How a native session came to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
     /// The first report of a new session.
@@ -216,6 +252,7 @@ pub enum Binding {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct McpServer<'a> {
     #[serde(borrow)]
     pub name: Cow<'a, str>,
@@ -225,6 +262,7 @@ pub struct McpServer<'a> {
 
 /// A piece of an open item; the pieces of a channel add up to the content of `item.closed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Delta<'a> {
     #[serde(borrow)]
     pub item: ItemId<'a>,
@@ -234,6 +272,7 @@ pub struct Delta<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     /// The text of a message or of reasoning.
@@ -246,14 +285,16 @@ pub enum Channel {
 
 /// The whole item at the end of its life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ItemClosed<'a> {
     pub status: Status,
     #[serde(borrow)]
     pub item: Item<'a>,
 }
 
-/// Something worth telling that is no item: a bad line, a retry, a rate limit, a hook, a status.
+/// Something worth showing that is no item: a bad line, a retry, a rate limit, a hook, a status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notice<'a> {
     pub level: Level,
     /// A stable code for programs, such as `bad_line` or `api_retry`.
@@ -283,6 +324,7 @@ impl<'a> Notice<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     Debug,
@@ -293,6 +335,7 @@ pub enum Level {
 
 /// A frame or block that no rule knows; its bytes are preserved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unmapped<'a> {
     /// What was unknown, such as ``type `foo` ``.
     #[serde(borrow)]

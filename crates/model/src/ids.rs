@@ -9,6 +9,7 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(transparent)]
         pub struct $name<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
@@ -40,7 +41,7 @@ macro_rules! id {
 }
 
 id!(
-    /// A session: linkspan's own in an envelope, the agent's in [`crate::SessionBound::native`].
+    /// A session: linkspan's own in an envelope, the agent's in `session.bound`.
     SessionId
 );
 id!(

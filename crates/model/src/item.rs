@@ -11,6 +11,7 @@ use crate::tool::Tool;
 
 /// A thing with a life inside a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Item<'a> {
     Message(Message<'a>),
@@ -24,6 +25,7 @@ pub enum Item<'a> {
 
 /// How an item's life ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Ok,
@@ -38,6 +40,7 @@ pub enum Status {
 
 /// Text with its images and files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Message<'a> {
     #[serde(borrow)]
     pub id: ItemId<'a>,
@@ -52,6 +55,7 @@ pub struct Message<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     User,
@@ -62,6 +66,7 @@ pub enum Role {
 
 /// A piece of content that is not text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part<'a> {
     /// Base64 data with its media type.
@@ -82,6 +87,7 @@ pub enum Part<'a> {
 
 /// The model's reasoning before its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reasoning<'a> {
     #[serde(borrow)]
     pub id: ItemId<'a>,
@@ -98,6 +104,7 @@ pub struct Reasoning<'a> {
 
 /// A list of things to do; each update carries the whole list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Plan<'a> {
     #[serde(borrow)]
     pub id: ItemId<'a>,
@@ -106,6 +113,7 @@ pub struct Plan<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanEntry<'a> {
     /// The agent's own id of the entry.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -119,6 +127,7 @@ pub struct PlanEntry<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
     Pending,
@@ -128,6 +137,7 @@ pub enum PlanStatus {
 
 /// An agent that an agent started; what it does carries its call id in the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Subagent<'a> {
     #[serde(borrow)]
     pub id: ItemId<'a>,
@@ -153,6 +163,7 @@ pub struct Subagent<'a> {
 
 /// The agent replaced the early part of the conversation by a summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compaction<'a> {
     #[serde(borrow)]
     pub id: ItemId<'a>,
@@ -170,6 +181,7 @@ pub struct Compaction<'a> {
 
 /// An item of a kind the model has no type for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Other<'a> {
     #[serde(borrow)]
     pub id: ItemId<'a>,

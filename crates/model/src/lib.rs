@@ -14,6 +14,8 @@ mod json_lines;
 mod machine;
 mod payload;
 mod run;
+#[cfg(test)]
+mod schema;
 mod thread;
 mod time;
 mod tool;

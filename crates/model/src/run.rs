@@ -9,11 +9,13 @@ use crate::payload::{Raw, Text};
 
 /// A prompt cycle begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunStarted {
     pub cause: Cause,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Prompt,
@@ -23,6 +25,7 @@ pub enum Cause {
 
 /// The one end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunEnded<'a> {
     pub outcome: Outcome,
     /// The final answer; for a failed run, its last text.
@@ -70,6 +73,7 @@ impl<'a> RunEnded<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Completed,
@@ -99,6 +103,7 @@ impl Outcome {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunError<'a> {
     /// A stable code for programs, the same for every agent, such as `rate_limited` or `crashed`.
     #[serde(borrow)]
@@ -122,6 +127,7 @@ impl<'a> RunError<'a> {
 
 /// A tool call that was not allowed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Denial<'a> {
     #[serde(borrow)]
     pub tool: Cow<'a, str>,
@@ -133,6 +139,7 @@ pub struct Denial<'a> {
 
 /// Tokens and cost, with what they cover.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Usage<'a> {
     pub scope: Scope,
     pub basis: Basis,
@@ -147,6 +154,7 @@ pub struct Usage<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// One request to the model.
@@ -156,6 +164,7 @@ pub enum Scope {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// To be added to what was reported before.
@@ -166,6 +175,7 @@ pub enum Basis {
 
 /// Token counts. The parts of the input are disjoint; reasoning is a part of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tokens {
     /// Input that was neither read from nor written to a cache.
     #[serde(default)]
@@ -206,6 +216,7 @@ impl Tokens {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModelUsage<'a> {
     #[serde(borrow)]
     pub model: Cow<'a, str>,

@@ -10,6 +10,7 @@ use crate::payload::{Raw, Text};
 
 /// One call of a tool. The agent's own name and input stay beside the classification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool<'a> {
     #[serde(borrow)]
     pub id: ItemId<'a>,
@@ -31,6 +32,7 @@ pub struct Tool<'a> {
 
 /// A tool's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolResult<'a> {
     /// A JSON string, or an array of content blocks.
     #[serde(borrow)]
@@ -47,6 +49,7 @@ pub struct ToolResult<'a> {
 
 /// The classification of a tool call, shared by all writers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Class<'a> {
     pub kind: ToolKind,
     /// One line for people; never empty. Paths in it are relative to the working directory.
@@ -71,6 +74,7 @@ pub struct Class<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     Shell,
@@ -118,6 +122,7 @@ impl ToolKind {
 
 /// A place in a file; lines count from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Location<'a> {
     #[serde(borrow)]
     pub path: Text<'a>,
@@ -127,6 +132,7 @@ pub struct Location<'a> {
 
 /// A replacement in a file; no old text means the whole file is new.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diff<'a> {
     #[serde(borrow)]
     pub path: Text<'a>,
@@ -137,6 +143,7 @@ pub struct Diff<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mcp<'a> {
     #[serde(borrow)]
     pub server: Cow<'a, str>,
@@ -145,6 +152,7 @@ pub struct Mcp<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     Add,

@@ -27,12 +27,12 @@ use hub::{Cursor, Hub, Submit};
 use runner::config::Config;
 use runner::engines::canonical_name;
 use serde::Deserialize;
-use serde_json::json;
 use tokio::time::timeout;
 
 use self::encoding::Encoding;
 use self::stream::RunStream;
 use self::turns::Turns;
+use crate::api::sessions::Aborted;
 use crate::api::{Json, Params};
 use crate::config::BODY;
 use crate::error::{ApiError, Result, reply};
@@ -81,7 +81,10 @@ pub(crate) struct RunParams {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Thread", deny_unknown_fields))]
 pub(crate) struct AbortBody {
+    #[cfg_attr(test, schemars(length(min = 1, max = MAX_ID)))]
     thread_id: String,
 }
 
@@ -174,7 +177,7 @@ impl AgUi {
             Some(session) => self.hub.abort(&session.id).await?,
             None => false,
         };
-        Ok(reply(StatusCode::OK, &json!({ "aborted": aborted })))
+        Ok(reply(StatusCode::OK, &Aborted { aborted }))
     }
 
     fn capabilities(&self, engine: &str) -> Result<Response> {

@@ -7,7 +7,6 @@ use journal::Fault;
 use model::error_chain;
 use runner::NotSettled;
 use serde::Serialize;
-use serde_json::json;
 
 pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
 
@@ -52,13 +51,31 @@ impl ApiError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErrorCode(pub(crate) &'static str);
 
+/// An error as clients see it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Error"))]
+pub(crate) struct ErrorBody {
+    error: ErrorFields,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+struct ErrorFields {
+    /// A stable code for programs.
+    code: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut error = json!({ "code": self.code, "message": self.message });
-        if let Some(hint) = self.hint {
-            error["hint"] = hint.into();
-        }
-        let mut response = reply(self.status, &json!({ "error": error }));
+        let error = ErrorFields {
+            code: self.code,
+            message: self.message,
+            hint: self.hint,
+        };
+        let mut response = reply(self.status, &ErrorBody { error });
         response.extensions_mut().insert(ErrorCode(self.code));
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");

@@ -28,6 +28,8 @@ mod rights;
 mod roots;
 mod routes;
 mod running_servers;
+#[cfg(test)]
+mod schema;
 mod state;
 mod tokens;
 mod unauthenticated;

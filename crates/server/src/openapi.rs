@@ -4,14 +4,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use formats::ag_ui::PROTO_TYPE;
 use formats::registry;
-use runner::Mode;
 use serde_json::{Map, Value, json};
 
 use crate::error::reply;
 use crate::routes::{Access, ROUTES, Route};
 use crate::ws;
 
-/// What bodies look like, written by hand.
+/// What bodies and events look like; a test derives it from the types, see `schema`.
 const SCHEMAS: &str = include_str!("openapi/schemas.json");
 
 pub(crate) async fn show() -> Response {
@@ -46,9 +45,39 @@ fn document() -> Value {
 
 fn schemas() -> Value {
     let mut schemas: Value = serde_json::from_str(SCHEMAS).unwrap_or_default();
-    // The table of modes is in the code.
-    schemas["Prompt"]["properties"]["permissions"] = json!({ "enum": Mode::names() });
+    schemas["RunAgentInput"] = run_agent_input();
     schemas
+}
+
+/// AG-UI's own type, as far as it is read here.
+fn run_agent_input() -> Value {
+    let id = json!({ "type": "string", "minLength": 1, "maxLength": 512 });
+    let objects = json!({ "type": "array", "items": { "type": "object" } });
+    json!({
+        "type": "object",
+        "required": ["threadId", "runId", "messages"],
+        "properties": {
+            "threadId": id,
+            "runId": id,
+            "messages": objects,
+            "tools": objects,
+            "context": objects,
+            "state": {},
+            "forwardedProps": { "type": "object" },
+            "resume": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["interruptId", "status"],
+                    "properties": {
+                        "interruptId": { "type": "string" },
+                        "status": { "enum": ["resolved", "cancelled"] },
+                        "payload": {},
+                    },
+                },
+            },
+        },
+    })
 }
 
 fn operation(route: &Route) -> Value {
@@ -488,7 +517,5 @@ mod tests {
         assert_eq!(path["required"], true);
         let format = &parameters("/ws")[0]["schema"]["enum"];
         assert_eq!(*format, json!(ws::formats()));
-        let permissions = &document["components"]["schemas"]["Prompt"]["properties"]["permissions"];
-        assert_eq!(*permissions, json!({ "enum": Mode::names() }));
     }
 }

@@ -25,6 +25,7 @@ const PREFIX: &str = "lsp_";
 /// What a token may do; each may do what those before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "TokenRole"))]
 pub enum Role {
     /// Look.
     Watch,

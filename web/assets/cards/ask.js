@@ -7,7 +7,7 @@ import { serverNow } from "../api.js";
 import { button, coded, h } from "../dom.js";
 import { grants } from "../grants.js";
 import { may, whyNot } from "../me.js";
-import { askTitle, countdown, decisionName, exact, saysOnly, toolName, visible } from "../words.js";
+import { askTitle, countdown, decisionName, exact, inside, saysOnly, show, toolName, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { aside, changes, tall, whole } from "./parts.js";
 
@@ -85,7 +85,7 @@ function settled(row, context) {
   const decision = it?.decision ?? "lost";
   const isGood = decision.startsWith("allowed");
   const tone = isGood ? "good" : decision === "denied" ? "bad" : "";
-  const answers = it?.input?.answers;
+  const answers = inside(it?.input, "answers");
   return h(
     "div",
     { class: `ask ${tone}` },
@@ -95,13 +95,13 @@ function settled(row, context) {
       h("b", null, `${verdict(row, decision)}${byWhom(row, context)}`),
       told(row),
     ),
-    answers &&
+    answers !== undefined &&
       h(
         "p",
         { class: "field" },
         visible(
-          Object.values(answers)
-            .map((value) => (typeof value === "string" ? value : (value?.answers ?? []).join(", ")))
+          Object.values(Object(answers))
+            .map((value) => (typeof value === "string" ? value : list(inside(value, "answers")).join(", ")))
             .join(" · "),
         ),
       ),
@@ -194,9 +194,10 @@ function details(row, context, card) {
   const { ask } = row;
   const input = inputOf(row);
   const known = row.tool?.item.class;
-  const asked = input?.command;
+  const asked = inside(input, "command");
   const command = typeof asked === "string" ? asked : Array.isArray(asked) ? asked.join(" ") : known?.command;
-  const plan = typeof input?.plan === "string" ? input.plan : undefined;
+  const planned = inside(input, "plan");
+  const plan = typeof planned === "string" ? planned : undefined;
   const diffs = known?.diffs ?? [];
   const paths = diffs.map((it) => it.path);
   // Each change names its file.
@@ -215,23 +216,23 @@ function details(row, context, card) {
   if (input === undefined || input === null) return;
   const shown = [
     ...(typeof asked === "string" ? ["command"] : []),
-    ...(input.description === ask.description ? ["description"] : []),
+    ...(inside(input, "description") === ask.description ? ["description"] : []),
     ...(plan === undefined ? [] : ["plan"]),
     ...(diffs.length > 0 ? ["old_string", "new_string", "content", "file_path"] : []),
   ];
   const hasForm = Boolean(command) || diffs.length > 0 || plan !== undefined;
   card.append(...fields(input, hasForm ? shown : undefined));
-  const isRest = (/** @type {[string, any]} */ [name, value]) => !shown.includes(name) && !saysSomething(name, value);
+  const isRest = (/** @type {[string, unknown]} */ [name, value]) => !shown.includes(name) && !saysSomething(name, value);
   if (diffs.length > 0 || (hasForm && Object.entries(Object(input)).some(isRest))) card.append(aside("Full input", () => whole("plain", "Full input", JSON.stringify(input, null, 2))));
 }
 
-/** The fields of an input; next to those that are `shown` otherwise, only what says something. @param {any} input @param {string[] | undefined} shown */
+/** The fields of an input; next to those that are `shown` otherwise, only what says something. @param {unknown} input @param {string[] | undefined} shown */
 function fields(input, shown) {
-  if (typeof input !== "object" || Array.isArray(input)) return shown ? [] : [whole("plain", "Input", textOf(input))];
-  return Object.entries(input)
+  if (typeof input !== "object" || Array.isArray(input)) return shown ? [] : [whole("plain", "Input", show(input))];
+  return Object.entries(Object(input))
     .filter(([name, value]) => !shown || (!shown.includes(name) && saysSomething(name, value)))
     .map(([name, value]) => {
-      const text = textOf(value);
+      const text = show(value);
       const label = h("b", null, exact(name));
       if (text.length <= 120 && !text.includes("\n"))
         return h("p", { class: "field" }, label, " ", h("code", { dir: "auto" }, exact(text)));
@@ -239,14 +240,9 @@ function fields(input, shown) {
     });
 }
 
-/** Whether a field is worth a line next to a command. @param {string} name @param {any} value */
+/** Whether a field is worth a line next to a command. @param {string} name @param {unknown} value */
 function saysSomething(name, value) {
   return typeof value !== "object" && !NOISE.test(name);
-}
-
-/** @param {any} value */
-function textOf(value) {
-  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 
 /** @param {View.AskRow} row @param {Context} context @param {HTMLElement} card @param {(answer: Answer, card: HTMLElement) => void} send */
@@ -312,18 +308,21 @@ function permissionForm(row, context, card, send) {
   );
 }
 
-/** @param {Wire.Ask} ask @returns {Wire.Question[]} */
+/** @param {Wire.Ask} ask @returns {View.Question[]} */
 function questions(ask) {
-  const list = ask.input?.questions;
-  return Array.isArray(list) ? list.filter((it) => typeof it?.question === "string") : [];
+  return list(inside(ask.input, "questions")).filter((it) => typeof inside(it, "question") === "string");
+}
+
+/** @param {unknown} value */
+function list(value) {
+  return Array.isArray(value) ? value : [];
 }
 
 /** @param {View.AskRow} row @param {HTMLElement} card @param {(answer: Answer, card: HTMLElement) => void} send */
 function questionForm(row, card, send) {
-  const list = questions(row.ask);
-  /** @type {{ question: Wire.Question, read: () => string[] }[]} */
+  /** @type {{ question: View.Question, read: () => string[] }[]} */
   const fields = [];
-  for (const [n, question] of list.entries()) {
+  for (const [n, question] of questions(row.ask).entries()) {
     const name = `ask-${row.key}-${n}`;
     const other = h("input", {
       type: "text",
@@ -363,7 +362,7 @@ function questionForm(row, card, send) {
       if (question.id !== undefined) answers[question.id] = { answers: read() };
       else answers[question.question] = read().join(", ");
     }
-    send({ decision: "allow", input: { ...row.ask.input, answers } }, card);
+    send({ decision: "allow", input: { ...Object(row.ask.input), answers } }, card);
   };
   card.append(
     h(

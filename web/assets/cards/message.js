@@ -54,11 +54,11 @@ function byItself(node) {
 
 /** @param {Wire.Part} part */
 function part(part) {
-  if (part.image) {
+  if ("image" in part) {
     const img = picture(part.image.media_type, part.image.data);
     return h("p", { class: "picture" }, img ?? `${part.image.media_type}, not shown`);
   }
-  const url = part.image_url?.url;
+  const url = "image_url" in part ? part.image_url.url : undefined;
   if (url && web(url)) {
     return h("p", { class: "picture" }, h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, url));
   }

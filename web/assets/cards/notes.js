@@ -167,10 +167,10 @@ export function costCard(story) {
   );
 }
 
-/** @param {string} label @param {{ name: string, tokens: Wire.Tokens, cost?: string }[]} rows */
+/** @param {string} label @param {{ name: string, tokens: View.Tokens, cost?: string }[]} rows */
 function table(label, rows) {
   const head = [label, "Input", "Cached", "Output", "Cost"];
-  const cells = (/** @type {Wire.Tokens} */ it) =>
+  const cells = (/** @type {View.Tokens} */ it) =>
     [it.input === undefined ? undefined : it.input + (it.cache_write ?? 0), it.cache_read, it.output].map((n) =>
       n === undefined ? "–" : count(n),
     );

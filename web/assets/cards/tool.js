@@ -8,6 +8,7 @@ import {
   dollars,
   duration,
   firstLine,
+  inside,
   plain,
   plural,
   show,
@@ -236,17 +237,17 @@ function results(row, context, out) {
   }
 }
 
-/** Text and pictures of a result. @param {any} content */
+/** Text and pictures of a result. @param {unknown} content */
 function contents(content) {
   /** @type {{ type: string, data: string }[]} */
   const images = [];
   if (!Array.isArray(content)) return { text: show(content ?? ""), images };
   const texts = [];
   for (const it of content) {
-    const data = it?.source?.data ?? it?.data;
-    if (typeof it?.text === "string") texts.push(it.text);
-    else if (it?.type === "image" && typeof data === "string")
-      images.push({ type: it.source?.media_type ?? it.mimeType ?? "", data });
+    const [said, data] = [inside(it, "text"), inside(it, "source", "data") ?? inside(it, "data")];
+    if (typeof said === "string") texts.push(said);
+    else if (inside(it, "type") === "image" && typeof data === "string")
+      images.push({ type: String(inside(it, "source", "media_type") ?? inside(it, "mimeType") ?? ""), data });
     else texts.push(show(it));
   }
   return { text: texts.join("\n"), images };
@@ -260,7 +261,7 @@ function files(row, text) {
   return [...new Set([...pictures, ...named.filter((it) => !own.includes(it))])].slice(0, MAX_FILES);
 }
 
-/** @param {any} input */
+/** @param {unknown} input */
 function inputs(input) {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return block("plain", "Input", visible(show(input)));

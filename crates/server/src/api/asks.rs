@@ -6,58 +6,91 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use journal::WaitingAsk;
-use model::SessionId;
+use model::{SessionId, Timestamp};
 use runner::Answer;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Json;
 use crate::error::{ApiError, Result, reply};
+#[cfg(test)]
+use crate::schema;
 use crate::state::App;
 
+/// An ask as clients see it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "WaitingAsk"))]
+pub(crate) struct AskView {
+    /// By which it is answered.
+    id: String,
+    session: String,
+    /// The number of its event.
+    seq: u64,
+    /// The agent's own id of it.
+    ask: String,
+    run: Option<String>,
+    #[cfg_attr(test, schemars(with = "schema::Time"))]
+    at: Timestamp,
+    /// Its answer is on its way to the agent.
+    answered: bool,
+    /// As in the `ask.opened` event; a `deadline` says when it is answered by itself, and how.
+    #[cfg_attr(test, schemars(with = "schema::AskRef"))]
+    data: Value,
+    /// Whether an answer may change the input.
+    can_change: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Asks"))]
+pub(crate) struct AskList {
+    asks: Vec<AskView>,
+}
+
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
-    let asks = open(&app, None).await?;
-    Ok(reply(StatusCode::OK, &json!({ "asks": asks })))
+    Ok(reply(StatusCode::OK, &open(&app).await?))
 }
 
-/// The asks that wait, of one session or of all.
-pub(crate) async fn open(app: &App, session: Option<&SessionId<'_>>) -> Result<Vec<Value>> {
-    let asks = app.hub.journal().asks().await?.into_iter();
-    let asks = asks.filter(|it| session.is_none_or(|wanted| it.session == *wanted));
-    Ok(asks.map(|it| view(app, &it)).collect())
+/// The asks of all sessions that wait.
+pub(crate) async fn open(app: &App) -> Result<AskList> {
+    let asks = app.hub.journal().asks().await?;
+    let asks = asks.iter().map(|it| AskView::new(app, it)).collect();
+    Ok(AskList { asks })
 }
 
-/// These asks as clients see them.
-pub(crate) fn views(app: &App, asks: &[WaitingAsk]) -> Vec<Value> {
-    asks.iter().map(|it| view(app, it)).collect()
-}
-
-fn view(app: &App, ask: &WaitingAsk) -> Value {
-    /// The event, of which only what was asked is told.
-    #[derive(Deserialize)]
-    struct AskEvent {
-        data: Value,
+impl AskView {
+    pub(crate) fn new(app: &App, ask: &WaitingAsk) -> Self {
+        /// The event, of which only the ask itself is shown.
+        #[derive(Deserialize)]
+        struct AskEvent {
+            data: Value,
+        }
+        let line = serde_json::from_slice::<AskEvent>(&ask.line);
+        Self {
+            id: format!("{}:{}", ask.session, ask.seq),
+            session: ask.session.to_string(),
+            seq: ask.seq,
+            ask: ask.ask.to_string(),
+            run: ask.run.as_ref().map(ToString::to_string),
+            at: ask.at,
+            answered: ask.answered,
+            data: line.map(|it| it.data).unwrap_or_default(),
+            can_change: app.hub.takes_changes(&ask.session),
+        }
     }
-    let line = serde_json::from_slice::<AskEvent>(&ask.line);
-    json!({
-        "id": format!("{}:{}", ask.session, ask.seq),
-        "session": ask.session.as_str(),
-        "seq": ask.seq,
-        "ask": ask.ask.as_str(),
-        "run": ask.run.as_ref().map(|it| it.as_str()),
-        "at": ask.at,
-        "answered": ask.answered,
-        "data": line.map(|it| it.data).unwrap_or_default(),
-        "can_change": app.hub.takes_changes(&ask.session),
-    })
 }
 
 /// An answer as clients send it.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Answer", deny_unknown_fields))]
 pub(crate) struct AskReply {
+    #[cfg_attr(test, schemars(with = "schema::AnswerName"))]
     pub(crate) decision: String,
+    /// What the agent is told when it is denied.
     message: Option<String>,
+    /// What runs instead of the input that the agent asked for.
+    #[cfg_attr(test, schemars(with = "Option<schema::AnyFields>"))]
     input: Option<Box<RawValue>>,
 }
 

@@ -13,7 +13,6 @@ use runner::config::Config;
 use runner::engines::{self, Capabilities, Installed, REPLAYS};
 use runner::process::{NotFound, find_program};
 use serde::Serialize;
-use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
@@ -39,21 +38,40 @@ pub(crate) struct Engines {
 #[derive(Clone, Debug)]
 struct CachedEngines {
     at: Instant,
-    list: Arc<Value>,
+    list: Arc<EngineList>,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Engines"))]
+pub(crate) struct EngineList {
+    engines: Vec<EngineRow>,
+    replays: Vec<ReplayRow>,
+}
+
+/// A recording that is part of the program.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Replay"))]
+struct ReplayRow {
+    name: String,
+    summary: &'static str,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Engine"))]
 struct EngineRow {
     name: String,
     summary: String,
     installed: bool,
     version: Option<String>,
+    /// How to install it.
     install: Option<&'static str>,
     default: bool,
     can: Ability,
 }
 
+/// What the engine is able to do.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Ability {
     resume: bool,
     fork: bool,
@@ -87,7 +105,7 @@ impl Engines {
         &self.settings
     }
 
-    pub(crate) async fn list(&self) -> Arc<Value> {
+    pub(crate) async fn list(&self) -> Arc<EngineList> {
         let mut known = self.known.subscribe();
         let before = known.borrow_and_update().clone();
         if let Some(CachedEngines { at, list }) = &before
@@ -105,7 +123,7 @@ impl Engines {
             (_, None) => {
                 let settings = self.settings.clone();
                 let found = spawn_blocking(move || listed(&settings, engines::find_installed));
-                Arc::new(found.await.unwrap_or_else(|_| nothing()))
+                Arc::new(found.await.unwrap_or_default())
             }
         }
     }
@@ -125,14 +143,10 @@ impl Engines {
     }
 }
 
-fn nothing() -> Value {
-    json!({ "engines": [], "replays": [] })
-}
-
 /// How installed programs are found.
 type Find<'a> = &'a dyn Fn(&str) -> StdResult<PathBuf, NotFound>;
 
-fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> Value {
+fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> EngineList {
     let find = |name: &str| find_program(name.as_ref(), env::var_os("PATH").as_deref());
     let installed = look(settings, &find);
     let first = engines::default_order().into_iter().find(|name| {
@@ -177,10 +191,14 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
             can: responses.unwrap_or_default().into(),
         });
     }
-    let replays = REPLAYS.iter();
-    let replays =
-        replays.map(|it| json!({ "name": format!("replay:{}", it.name), "summary": it.summary }));
-    json!({ "engines": rows, "replays": replays.collect::<Vec<_>>() })
+    let replays = REPLAYS.iter().map(|it| ReplayRow {
+        name: format!("replay:{}", it.name),
+        summary: it.summary,
+    });
+    EngineList {
+        engines: rows,
+        replays: replays.collect(),
+    }
 }
 
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {

@@ -15,7 +15,8 @@ use crate::routes::{Access, ROUTES};
 use crate::tokens::{Caller, Role};
 
 #[derive(Debug, Serialize)]
-struct Me {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Me {
     /// As `linkspan token --json` names it; null is the first token.
     id: Option<String>,
     role: Role,
@@ -27,6 +28,7 @@ struct Me {
 
 /// One thing that can be done, the lowest role that may do it, and whether this token may.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Right {
     name: &'static str,
     role: Role,

@@ -17,6 +17,8 @@ use crate::config::MAX_PROMPT;
 use crate::error::{ApiError, Result, reply};
 use crate::fields::{Fields, Object};
 use crate::repeats::{Answered, RequestKey};
+#[cfg(test)]
+use crate::schema;
 use crate::state::App;
 use crate::tokens::Caller;
 use crate::{home, rights, roots};
@@ -26,21 +28,33 @@ const MAX_ID: usize = 512;
 
 /// A prompt as clients send it, under the names of the bridge too.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Prompt", extend("additionalProperties" = false)))]
 pub(crate) struct SubmitFields {
+    #[cfg_attr(test, schemars(flatten))]
     pub(crate) prompt: PromptFields,
+    #[cfg_attr(test, schemars(flatten, with = "schema::RunOptionsFields"))]
     pub(crate) options: RunOptions,
 }
 
 /// The prompt itself, and where it goes.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PromptFields {
     #[serde(alias = "text")]
+    #[cfg_attr(test, schemars(required, length(min = 1, max = MAX_PROMPT), regex(pattern = r"\S")))]
     pub(crate) prompt: Option<String>,
     #[serde(alias = "provider")]
     pub(crate) engine: Option<String>,
+    /// Resume this session.
     #[serde(alias = "sessionId", alias = "session_id")]
+    #[cfg_attr(test, schemars(length(min = 1, max = MAX_ID)))]
     pub(crate) session: Option<String>,
+    /// Resume the agent's session of this id.
+    #[cfg_attr(test, schemars(length(min = 1, max = MAX_ID)))]
     pub(crate) resume: Option<String>,
+    /// Start with the events of this session.
+    #[cfg_attr(test, schemars(length(min = 1, max = MAX_ID)))]
     pub(crate) fork: Option<String>,
     #[serde(alias = "workingDir", alias = "cd")]
     pub(crate) cwd: Option<String>,
@@ -57,6 +71,19 @@ impl Fields for SubmitFields {
             options: RunOptions::read(object)?,
         })
     }
+}
+
+/// The prompt was taken.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Submitted"))]
+pub(crate) struct Accepted {
+    session: String,
+    /// Its first event names it.
+    run: (),
+    /// By which the prompt is removed from the queue.
+    number: u64,
+    /// 0 runs now.
+    position: usize,
 }
 
 /// By which a client says that a prompt is a repeat, and hears that it was one.
@@ -101,11 +128,11 @@ fn request_key(caller: &Caller, headers: &HeaderMap) -> Result<Option<RequestKey
 
 async fn accept(app: &App, caller: &Caller, fields: SubmitFields) -> Result<Value> {
     let submitted = take(app, caller, fields).await?;
-    Ok(json!({
-        "session": submitted.session.as_str(),
-        "run": null,
-        "number": submitted.number,
-        "position": submitted.position,
+    Ok(json!(Accepted {
+        session: submitted.session.to_string(),
+        run: (),
+        number: submitted.number,
+        position: submitted.position,
     }))
 }
 

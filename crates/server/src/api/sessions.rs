@@ -8,10 +8,13 @@ use axum::response::Response;
 use journal::{Journal, ListCursor, Read, Run, Session, SessionQuery};
 use model::{Body, BodyKind, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Params, asks};
+use super::Params;
+use super::asks::AskView;
 use crate::error::{ApiError, Result, reply};
+#[cfg(test)]
+use crate::schema;
 use crate::state::App;
 
 /// Sessions in one answer.
@@ -22,31 +25,108 @@ const MAX_RUNS: u32 = 100;
 
 /// A session as clients see it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Session"))]
 pub(crate) struct Summary {
+    #[serde(flatten)]
+    facts: SessionFacts,
+    /// How many prompts wait.
+    queue: u64,
+}
+
+/// What the list says about a session, and its own page too.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SessionFacts {
     id: String,
     engine: String,
+    /// The agent's own id of it.
     native: Option<String>,
     cwd: Option<String>,
     title: Option<String>,
+    #[cfg_attr(test, schemars(with = "schema::Time"))]
     created_at: Timestamp,
+    #[cfg_attr(test, schemars(with = "schema::Time"))]
     active_at: Timestamp,
+    /// The number of its last event.
     head: u64,
     bytes: u64,
+    #[cfg_attr(test, schemars(with = "schema::StateName"))]
     state: &'static str,
-    queue: u64,
     /// What it began with, when it is a fork.
     parent: Option<Parent>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Parent {
     session: String,
     /// The last event of the other session that it began with.
     seq: u64,
 }
 
+/// A page of the list.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Sessions"))]
+pub(crate) struct SessionPage {
+    sessions: Vec<Summary>,
+    /// The `after` of the next page.
+    next: Option<String>,
+}
+
+/// A session with its runs and its queue.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct SessionDetail {
+    #[serde(flatten)]
+    facts: SessionFacts,
+    /// The newest ones.
+    runs: Vec<RunView>,
+    asks: Vec<AskView>,
+    queue: Vec<QueuedPrompt>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Run"))]
+struct RunView {
+    id: String,
+    #[cfg_attr(test, schemars(with = "schema::Time"))]
+    started_at: Timestamp,
+    #[cfg_attr(test, schemars(with = "Option<schema::Time>"))]
+    ended_at: Option<Timestamp>,
+    #[cfg_attr(test, schemars(with = "Option<schema::OutcomeRef>"))]
+    outcome: Option<&'static str>,
+    /// All its models together.
+    cost_usd: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct QueuedPrompt {
+    /// By which it is removed from the queue.
+    number: u64,
+    #[cfg_attr(test, schemars(with = "schema::Time"))]
+    at: Timestamp,
+    prompt: String,
+}
+
+/// Whether there was a run to abort.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Aborted {
+    pub(crate) aborted: bool,
+}
+
 impl Summary {
     pub(crate) fn new(session: Session) -> Self {
+        Self {
+            queue: session.queued,
+            facts: SessionFacts::new(session),
+        }
+    }
+}
+
+impl SessionFacts {
+    fn new(session: Session) -> Self {
         Self {
             id: session.id.to_string(),
             engine: session.engine,
@@ -58,7 +138,6 @@ impl Summary {
             head: session.head,
             bytes: session.bytes,
             state: session.state.name(),
-            queue: session.queued,
             parent: session.parent.map(|it| Parent {
                 session: it.session.to_string(),
                 seq: it.seq,
@@ -83,8 +162,7 @@ pub(crate) async fn list(
     Ok(reply(StatusCode::OK, &page(&app, params).await?))
 }
 
-/// A page of the list.
-pub(crate) async fn page(app: &App, params: ListParams) -> Result<Value> {
+pub(crate) async fn page(app: &App, params: ListParams) -> Result<SessionPage> {
     let state = match params.state.as_deref() {
         None | Some("") => None,
         Some(name) => Some(journal::State::find(name).ok_or_else(|| {
@@ -109,8 +187,10 @@ pub(crate) async fn page(app: &App, params: ListParams) -> Result<Value> {
     let listing = app.hub.journal().list(query, after, limit).await?;
     let next = listing.next.map(|it| it.activity.to_string());
     let sessions = listing.sessions.into_iter().map(Summary::new);
-    let sessions: Vec<Summary> = sessions.collect();
-    Ok(json!({ "sessions": sessions, "next": next }))
+    Ok(SessionPage {
+        sessions: sessions.collect(),
+        next,
+    })
 }
 
 fn place(text: &str) -> Option<ListCursor> {
@@ -126,29 +206,33 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) ->
         queue,
         asks,
     } = app.hub.overview(&id, MAX_RUNS).await?;
-    let mut detail = json!(Summary::new(session));
     let mut views = Vec::new();
     for run in runs {
         let cost = cost(&**journal, &run).await?;
         views.push(run_view(&run, cost));
     }
-    detail["runs"] = views.into();
-    detail["asks"] = asks::views(&app, &asks).into();
-    detail["queue"] = queue
-        .iter()
-        .map(|it| json!({ "number": it.number, "at": it.at, "prompt": it.prompt }))
-        .collect();
+    let queue = queue.into_iter().map(|it| QueuedPrompt {
+        number: it.number,
+        at: it.at,
+        prompt: it.prompt,
+    });
+    let detail = SessionDetail {
+        facts: SessionFacts::new(session),
+        runs: views,
+        asks: asks.iter().map(|it| AskView::new(&app, it)).collect(),
+        queue: queue.collect(),
+    };
     Ok(reply(StatusCode::OK, &detail))
 }
 
-fn run_view(run: &Run, cost: Option<f64>) -> Value {
-    json!({
-        "id": run.run.as_str(),
-        "started_at": run.started_at,
-        "ended_at": run.end.map(|it| it.at),
-        "outcome": run.end.map(|it| it.outcome.name()),
-        "cost_usd": cost,
-    })
+fn run_view(run: &Run, cost_usd: Option<f64>) -> RunView {
+    RunView {
+        id: run.run.to_string(),
+        started_at: run.started_at,
+        ended_at: run.end.map(|it| it.at),
+        outcome: run.end.map(|it| it.outcome.name()),
+        cost_usd,
+    }
 }
 
 /// What a run has cost, all its models together.
@@ -175,7 +259,7 @@ async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
 pub(crate) async fn abort(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response> {
     let session = app.hub.find(&id).await?;
     let aborted = app.hub.abort(&session.id).await?;
-    Ok(reply(StatusCode::OK, &json!({ "aborted": aborted })))
+    Ok(reply(StatusCode::OK, &Aborted { aborted }))
 }
 
 pub(crate) async fn discard(

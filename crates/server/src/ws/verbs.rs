@@ -94,17 +94,17 @@ async fn dispatch(
         }
         Work::Sessions => {
             let page = sessions::page(app, control.read()?).await?;
-            Ok(control.reply("bridge.sessions", page))
+            Ok(control.reply("bridge.sessions", json!(page)))
         }
         Work::Asks => {
             control.read::<requests::Nothing>()?;
-            let asks = asks::open(app, None).await?;
-            Ok(control.reply("bridge.asks", json!({ "asks": asks })))
+            let asks = asks::open(app).await?;
+            Ok(control.reply("bridge.asks", json!(asks)))
         }
         Work::Engines => {
             control.read::<requests::Nothing>()?;
             let engines = app.engines.list().await;
-            Ok(control.reply("bridge.engines", (*engines).clone()))
+            Ok(control.reply("bridge.engines", json!(*engines)))
         }
         Work::History => history(app, control).await,
         Work::Thread => thread(app, control).await,

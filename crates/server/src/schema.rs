@@ -1,0 +1,228 @@
+//! The schemas of what the server takes and gives, derived from the types: `openapi/schemas.json`,
+//! and the same in TypeScript for the page: `web/types.d.ts`.
+//!
+//! They are derived in tests only; the server carries the file. The canonical events come from
+//! `docs/linkspan.schema.json`, which the crate `model` derives.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+use journal::State;
+use runner::{AskDefault, Mode};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::ag_ui::AbortBody;
+use crate::api::{asks, engines, me, runs, sessions};
+use crate::error::ErrorBody;
+
+/// An object of any fields.
+pub(crate) type AnyFields = BTreeMap<String, Value>;
+
+/// A type that stands for a value whose own type has no schema: one of another crate, or a name.
+macro_rules! stand_in {
+    ($name:ident, $schema:expr) => {
+        pub(crate) struct $name;
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let schema: Value = $schema;
+                schema.try_into().expect("an object is a schema")
+            }
+        }
+    };
+}
+
+stand_in!(Time, json!({ "type": "string", "format": "date-time" }));
+stand_in!(StateName, one_of(State::ALL.map(State::name)));
+stand_in!(ModeName, one_of(Mode::names()));
+stand_in!(AskDefaultName, one_of(AskDefault::NAMES.iter().copied()));
+stand_in!(AnswerName, one_of(["allow", "allow_always", "deny"]));
+stand_in!(AskRef, json!({ "$ref": "#/components/schemas/Ask" }));
+stand_in!(
+    OutcomeRef,
+    json!({ "$ref": "#/components/schemas/Outcome" })
+);
+
+/// The options of a run, whose type is another crate's; a test of `openapi` compares the names.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct RunOptionsFields {
+    /// By the agent's own name for it.
+    model: Option<String>,
+    /// The reasoning effort, in the agent's own terms.
+    effort: Option<String>,
+    permissions: Option<ModeName>,
+    /// Tools that may run without a question, instead of those of the config; an empty list allows nothing.
+    allow: Option<Vec<String>>,
+    /// Tools that may not run at all.
+    #[schemars(default)]
+    deny: Vec<String>,
+    output_style: Option<String>,
+    verbosity: Option<String>,
+    /// The speed of a recording; 0 does not wait.
+    #[schemars(range(min = 0.0))]
+    speed: Option<f64>,
+    /// Seconds that an ask may wait for its answer; 0 waits for ever.
+    #[schemars(range(min = 0.0))]
+    ask_timeout: Option<f64>,
+    /// The answer to an ask that times out.
+    ask_default: Option<AskDefaultName>,
+}
+
+fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Value {
+    let names: Vec<&str> = names.into_iter().collect();
+    json!({ "type": "string", "enum": names })
+}
+
+/// Everything by name: events, bodies that are taken, bodies that are given.
+fn schemas() -> Map<String, Value> {
+    let settings = || {
+        SchemaSettings::draft2020_12().with(|it| {
+            it.definitions_path = "/components/schemas".into();
+        })
+    };
+    let mut taken = settings().for_deserialize().into_generator();
+    taken.subschema_for::<runs::SubmitFields>();
+    taken.subschema_for::<asks::AskReply>();
+    taken.subschema_for::<AbortBody>();
+    let mut given = settings().for_serialize().into_generator();
+    given.subschema_for::<ErrorBody>();
+    given.subschema_for::<sessions::SessionPage>();
+    given.subschema_for::<sessions::SessionDetail>();
+    given.subschema_for::<sessions::Aborted>();
+    given.subschema_for::<asks::AskList>();
+    given.subschema_for::<engines::EngineList>();
+    given.subschema_for::<me::Me>();
+    given.subschema_for::<runs::Accepted>();
+    let mut all = events();
+    for (name, schema) in [taken.take_definitions(true), given.take_definitions(true)]
+        .into_iter()
+        .flatten()
+    {
+        let other = all.insert(name.clone(), schema);
+        assert_eq!(other, None, "two types are called `{name}`");
+    }
+    all
+}
+
+/// The canonical events, as `model` derives them.
+fn events() -> Map<String, Value> {
+    // Read when the test runs: `model` may just have rewritten it.
+    let text = std::fs::read_to_string("../../docs/linkspan.schema.json").unwrap();
+    let text = text.replace("#/$defs/", "#/components/schemas/");
+    let mut event: Map<String, Value> = serde_json::from_str(&text).unwrap();
+    let Some(Value::Object(mut all)) = event.remove("$defs") else {
+        panic!("the schema of an event has definitions");
+    };
+    event.remove("$schema");
+    all.insert("Event".to_owned(), event.into());
+    all
+}
+
+#[test]
+fn the_schemas_are_those_that_are_served() {
+    let text = serde_json::to_string_pretty(&schemas()).unwrap() + "\n";
+    expect_file!["openapi/schemas.json"].assert_eq(&text);
+}
+
+#[test]
+fn the_page_has_the_same_types() {
+    let mut text =
+        "// Derived from the types of the server by its test `the_page_has_the_same_types`.\n\n\
+         /** What travels between the server and the page. */\n\
+         declare namespace Wire {\n"
+            .to_owned();
+    for (name, schema) in &schemas() {
+        text.push_str(&comment(schema, "  "));
+        writeln!(text, "  type {name} = {};\n", typescript(schema, "  ")).unwrap();
+    }
+    text.truncate(text.trim_end().len());
+    text.push_str("\n}\n");
+    expect_file!["../../../web/types.d.ts"].assert_eq(&text);
+}
+
+fn comment(schema: &Value, indent: &str) -> String {
+    match schema["description"].as_str() {
+        Some(text) => format!("{indent}/** {} */\n", text.replace('\n', " ")),
+        None => String::new(),
+    }
+}
+
+/// A schema as a type: the alternatives, the fields and the named type that it consists of.
+fn typescript(schema: &Value, indent: &str) -> String {
+    let alternatives = ["oneOf", "anyOf"]
+        .iter()
+        .find_map(|it| schema[it].as_array());
+    let alternatives = alternatives.map(|it| {
+        let each: Vec<_> = it.iter().map(|it| typescript(it, indent)).collect();
+        each.join(" | ")
+    });
+    let fields = schema.get("properties").map(|_| fields(schema, indent));
+    let named = schema["$ref"].as_str().and_then(|it| it.rsplit('/').next());
+    let parts: Vec<String> = [fields, named.map(str::to_owned)]
+        .into_iter()
+        .flatten()
+        .collect();
+    match (parts.is_empty(), alternatives) {
+        (true, Some(alternatives)) => alternatives,
+        (true, None) => plain(schema, indent),
+        (false, Some(alternatives)) => format!("{} & ({alternatives})", parts.join(" & ")),
+        (false, None) => parts.join(" & "),
+    }
+}
+
+fn fields(schema: &Value, indent: &str) -> String {
+    let mut text = "{\n".to_owned();
+    let required = schema["required"].as_array();
+    for (name, field) in schema["properties"].as_object().unwrap() {
+        let inner = format!("{indent}  ");
+        let mark = match required.is_some_and(|it| it.contains(&json!(name))) {
+            true => "",
+            false => "?",
+        };
+        let it = typescript(field, &inner);
+        text.push_str(&comment(field, &inner));
+        writeln!(text, "{inner}{name}{mark}: {it};").unwrap();
+    }
+    text + indent + "}"
+}
+
+fn plain(schema: &Value, indent: &str) -> String {
+    if let Some(value) = schema.get("const") {
+        return value.to_string();
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+        return values.join(" | ");
+    }
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.clone(),
+        kind => vec![kind.clone()],
+    };
+    let kind = |kind: &Value| match kind.as_str() {
+        None => "unknown".to_owned(),
+        Some("integer") => "number".to_owned(),
+        Some("array") => {
+            let item = typescript(&schema["items"], indent);
+            match item.contains(['|', '&']) {
+                true => format!("({item})[]"),
+                false => format!("{item}[]"),
+            }
+        }
+        Some("object") => "Record<string, unknown>".to_owned(),
+        Some(other) => other.to_owned(),
+    };
+    kinds.iter().map(kind).collect::<Vec<_>>().join(" | ")
+}

@@ -91,10 +91,9 @@ declare namespace View {
     kind: "end";
     outcome: Wire.Outcome;
     error?: Wire.RunError;
-    denials: number;
     durationMs?: number;
-    tokens?: Tokens;
-    cost?: number;
+    /** What it took. */
+    facts: string[];
   }
   /** A prompt that was sent and that no event shows yet. */
   interface PendingRow extends RowBase {

@@ -99,7 +99,7 @@ function inspect(names) {
       if (name.startsWith("on") || name === "style") return `a strange attribute: ${name}=${value}`;
     }
     if (it.tagName === "A") {
-      const is_ours = it.getAttribute("href")?.startsWith("#turn-");
+      const is_ours = it.getAttribute("href")?.startsWith("#run-");
       if (!is_ours && !["http:", "https:", "mailto:"].includes(it.protocol)) return `a link to ${it.href}`;
       if (!is_ours && it.rel !== "noopener noreferrer") return `a link without rel: ${it.href}`;
     }

@@ -1,6 +1,7 @@
 // Requests to the server that the page came from. Every error is one kind of error.
 
 import { token } from "./token.js";
+import { capital } from "./words.js";
 
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {string} [hint] */
@@ -39,7 +40,7 @@ function compareClocks(response) {
 export function sentence(error) {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof ApiError && error.hint ? `; ${error.hint}` : "";
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}${hint}.`;
+  return `${capital(message)}${hint}.`;
 }
 
 /** @param {string} path @param {RequestInit} [init] */

@@ -4,6 +4,8 @@
 // seen already changes nothing, one that comes too early is refused, and the caller asks again
 // from `cursor`. A row's `version` counts its changes, so that a view redraws only what is new.
 
+import { runCost, summaryLine } from "./labels.js";
+
 /** Text of one streaming channel that is kept; the closing event carries the whole. */
 const MAX_STREAMED = 2_000_000;
 /** Prompts that are remembered by their text. */
@@ -31,6 +33,8 @@ export class Story {
     this.tokens = {};
     /** When the last run started. @type {string | undefined} */
     this.runAt = undefined;
+    /** Answers of the model in this run. */
+    this.nRequests = 0;
     /** Tokens of the run that is going on. @type {View.Tokens} */
     this.runTokens = {};
     /** @type {Map<string, ModelTotal>} */
@@ -69,6 +73,7 @@ export class Story {
         this.isRunning = true;
         this.nRuns += 1;
         this.runTokens = {};
+        this.nRequests = 0;
         this.runAt = event.at;
         this.lastWords = "";
         this.startedSeq = event.seq;
@@ -135,8 +140,7 @@ export class Story {
     if (!data.models?.length && data.usage) {
       this.#model(data.usage.model ?? this.facts.model ?? "all", data.usage.tokens, data.usage.cost_usd);
     }
-    // By model where that is known, because it includes the sub-agents.
-    const cost = sum(data.models ?? []) ?? data.usage?.cost_usd;
+    const cost = runCost(data);
     if (cost !== undefined) {
       this.cost += cost;
       this.hasCost = true;
@@ -152,10 +156,8 @@ export class Story {
       kind: "end",
       outcome: data.outcome,
       error: data.error && { ...data.error, message: unsaid(data.error.message, this.lastWords) },
-      denials: data.denials?.length ?? 0,
       durationMs: data.duration_ms,
-      tokens,
-      cost,
+      facts: summaryLine(data, this.nRequests),
     });
   }
 
@@ -268,6 +270,7 @@ export class Story {
       if (data.cost_usd !== undefined) row.cost = (row.cost ?? 0) + data.cost_usd;
       touch(row);
     }
+    if (data.scope === "call" && !event.path?.length) this.nRequests += 1;
     if (data.scope === "call" && data.basis === "delta") this.runTokens = plus(this.runTokens, data.tokens);
   }
 
@@ -401,10 +404,4 @@ function touch(row) {
 /** @param {string} text @param {string} more */
 function grow(text, more) {
   return text.length < MAX_STREAMED ? text + more : text;
-}
-
-/** @param {{ cost_usd?: number }[]} models */
-function sum(models) {
-  const known = models.filter((it) => it.cost_usd !== undefined);
-  return known.length > 0 ? known.reduce((total, it) => total + (it.cost_usd ?? 0), 0) : undefined;
 }

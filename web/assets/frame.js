@@ -3,7 +3,8 @@
 import { add, button, byId, h, icon } from "./dom.js";
 import { may } from "./me.js";
 import { clearTop } from "./top.js";
-import { plural, visible } from "./words.js";
+import { plural } from "./labels.js";
+import { visible } from "./words.js";
 
 /** What stands where nothing else does. @param {import("./dom.js").Child[]} words */
 export function blank(words) {

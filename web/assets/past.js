@@ -3,6 +3,7 @@
 import { get, sessionPath } from "./api.js";
 import { readUntil } from "./follow.js";
 import { Story, flat } from "./fold.js";
+import { promptTitle } from "./labels.js";
 
 /** Sessions that are read back through; each was forked from the one before. */
 const MAX_PARENTS = 8;
@@ -25,7 +26,7 @@ export async function readPast(parent, signal) {
     const detail = await get(sessionPath(next.session), { signal });
     const story = new Story(detail.id, -n * KEYS);
     await readUntil(story, next.seq, signal);
-    const title = detail.title || story.firstPrompt.split("\n")[0]?.slice(0, 120) || detail.id;
+    const title = detail.title || promptTitle(story.firstPrompt) || detail.id;
     firstTitle ||= title;
     const key = -n * KEYS + KEYS / 2;
     /** @type {View.ForkRow} */

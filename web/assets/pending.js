@@ -1,6 +1,7 @@
 // Prompts that were sent and that no event shows yet: they are seen at once, and only once. Pure.
 
-import { agentName, engineName, firstLine } from "./words.js";
+import { promptTitle } from "./labels.js";
+import { agentName, engineName } from "./words.js";
 
 let nRows = 0;
 
@@ -95,7 +96,7 @@ export function unmade(prompt, engine) {
     cwd: null,
     parent: null,
     bytes: 0,
-    title: engine.startsWith("replay:") ? engineName(engine) : firstLine(prompt),
+    title: engine.startsWith("replay:") ? engineName(engine) : (promptTitle(prompt) ?? ""),
     created_at: at,
     active_at: at,
     head: 0,

@@ -3,7 +3,8 @@
 import { costCard } from "./cards/notes.js";
 import { button, byId, coded, h, icon } from "./dom.js";
 import { may } from "./me.js";
-import { allInput, between, count, dollars, duration, engineName, isRecording, modeName, tokensInOut, visible } from "./words.js";
+import { allInput, count, dollars, duration, promptTitle, tokensInOut } from "./labels.js";
+import { between, engineName, isRecording, modeName, visible } from "./words.js";
 
 /** Milliseconds that a button says that it has done it. */
 const THANKS = 1_500;
@@ -86,7 +87,7 @@ export function drawTop(shown, acts) {
         button(used.join(" · "), acts.toggleCost, {
           class: "text usage",
           "aria-expanded": String(isCostShown),
-          title: [split && `${split} tokens`, "Show tokens and cost by model and by sub-agent"].filter(Boolean).join("\n"),
+          title: [split, "Show tokens and cost by model and by sub-agent"].filter(Boolean).join("\n"),
         }),
       offers.fork && button("Fork", acts.fork, { title: "Continue in a copy; this session stays as it is" }),
       session.native && copyButton(session.native),
@@ -124,7 +125,7 @@ function stateOf({ session, story, isSending }) {
 
 /** @param {Wire.Session} session @param {import("./fold.js").Story} story */
 function titleOf(session, story) {
-  return session.title || story.firstPrompt.split("\n")[0]?.slice(0, 120) || session.native || session.id;
+  return session.title || promptTitle(story.firstPrompt) || session.native || session.id;
 }
 
 /** @param {string} native */

@@ -1,51 +1,12 @@
-// Numbers, times and foreign text in the form people read. Pure.
+// Times, names and foreign text in the form people read; the words of a transcript are in `labels.js`. Pure.
 
-/** @param {number} ms */
-export function duration(ms) {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-  const s = ms / 1000;
-  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`;
-  const min = Math.floor(s / 60);
-  if (min < 60) return `${min} min ${Math.round(s % 60)} s`;
-  return `${Math.floor(min / 60)} h ${min % 60} min`;
-}
+import { toolName, twoDigits } from "./labels.js";
 
 /** Milliseconds between two moments, if both are known. @param {string | undefined} from @param {string | undefined} to */
 export function between(from, to) {
   if (!from || !to) return undefined;
   const ms = Date.parse(to) - Date.parse(from);
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
-}
-
-/** @param {number} n */
-export function count(n) {
-  if (n < 10_000) return n.toLocaleString("en");
-  if (n < 1_000_000) return `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k`;
-  return `${(n / 1_000_000).toFixed(1)}M`;
-}
-
-/** @param {number} usd */
-export function dollars(usd) {
-  if (usd === 0) return "$0";
-  return usd < 0.1 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
-}
-
-/** @param {number} n @param {string} word */
-export function plural(n, word) {
-  return `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
-}
-
-/** All that went in, cached or not. @param {View.Tokens} tokens */
-export function allInput(tokens) {
-  return (tokens.input ?? 0) + (tokens.cache_read ?? 0) + (tokens.cache_write ?? 0);
-}
-
-/** @param {View.Tokens | undefined} tokens */
-export function tokensInOut(tokens) {
-  if (!tokens) return "";
-  const input = allInput(tokens);
-  const output = tokens.output ?? 0;
-  return input || output ? `${count(input)} in / ${count(output)} out` : "";
 }
 
 /** An engine as people call it: of a recording, only the name of its file. @param {string} engine */
@@ -101,26 +62,7 @@ export function agentName(engine) {
 
 /** The same at the start of a sentence. @param {string} engine */
 export function agentTitle(engine) {
-  const name = agentName(engine);
-  return name.charAt(0).toUpperCase() + name.slice(1);
-}
-
-/** Tools whose own names are no words. @type {Record<string, string>} */
-const TOOLS = {
-  command_execution: "Command",
-  file_change: "Edit files",
-  mcp_tool_call: "MCP tool",
-  web_search: "Web search",
-  todo_list: "To-do list",
-  exec_command: "Command",
-  apply_patch: "Edit files",
-  ExitPlanMode: "Plan",
-  AskUserQuestion: "Question",
-};
-
-/** A tool as people say it. @param {string} name */
-export function toolName(name) {
-  return TOOLS[name] ?? visible(name);
+  return capital(agentName(engine));
 }
 
 /** What an ask is about, in one line: some agents have no more to say than the name of the tool. @param {Wire.Ask} ask */
@@ -142,23 +84,8 @@ export function saysOnly(text, tool, paths) {
 /** Minutes and seconds, as clocks count down. @param {number} ms */
 export function countdown(ms) {
   const s = Math.ceil(ms / 1000);
-  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
-  if (s < 3600) return `${Math.floor(s / 60)}:${two(s % 60)}`;
-  return `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
-}
-
-/** @type {Record<string, string>} */
-const DECISIONS = {
-  allowed: "Approved",
-  allowed_always: "Always allowed",
-  denied: "Denied",
-  withdrawn: "No longer needed",
-  lost: "Never answered",
-};
-
-/** What came of an ask. @param {string} decision */
-export function decisionName(decision) {
-  return DECISIONS[decision] ?? decision;
+  if (s < 3600) return `${Math.floor(s / 60)}:${twoDigits(s % 60)}`;
+  return `${Math.floor(s / 3600)}:${twoDigits(Math.floor(s / 60) % 60)}:${twoDigits(s % 60)}`;
 }
 
 /** How long ago, in a few letters. @param {string} at @param {number} now */
@@ -226,4 +153,9 @@ export function inside(value, ...names) {
 /** A value as text. @param {unknown} value */
 export function show(value) {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+/** With a capital at the start. @param {string} text */
+export function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -83,8 +83,8 @@ await scene("an approval is answered once, and who is late is told", async () =>
     [...document.querySelectorAll(".ask.open button")].some((it) => it.textContent === "Edit…" && !it.hidden),
   );
   await click(page, "Allow once");
-  await sees(page, "Approved by you");
-  await sees(other, "Approved from another device");
+  await sees(page, "Allowed by you");
+  await sees(other, "Allowed from another device");
   await until(page, () => document.querySelector(".ask.open") !== null);
   await click(page, "Deny");
   await page.keyboard.type("not today");
@@ -128,7 +128,7 @@ await scene("an input is changed before it is allowed", async () => {
     editor.value = '{"file_path":"/workspace/b.txt","content":"B"}';
   });
   await click(page, "Allow once");
-  await sees(page, "Approved by you");
+  await sees(page, "Allowed by you");
   assert.deepEqual(server.answers[0].input, { file_path: "/workspace/b.txt", content: "B" });
   await close(page);
 });
@@ -281,8 +281,8 @@ await scene("what is to be allowed is shown whole, or the page says what is miss
     data: { id: "a1", kind: "permission", item: "t1", tool: "Write", title: "Write a", input },
   });
   const page = await open(`/#token=test/s/${it.id}`);
-  await sees(page, "10,000 more characters not shown", ".ask.open");
-  await sees(page, "1,001 more lines not shown", ".ask.open");
+  await sees(page, "10000 more characters not shown", ".ask.open");
+  await sees(page, "1001 more lines not shown", ".ask.open");
   await sees(page, "rm ⟨U+202E⟩-rf /", ".ask.open");
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("a");

@@ -262,7 +262,7 @@ pub const FORMATS: &[Format] = &[
         name: TRANSCRIPT,
         summary: "a transcript for the terminal",
         writer: written(
-            |config| Box::new(writers::text::Transcript::new(config)),
+            |config| Box::new(writers::text::TextTranscript::new(config)),
             StreamKind::Document("text/plain; charset=utf-8"),
         ),
         ..FORMAT
@@ -271,7 +271,7 @@ pub const FORMATS: &[Format] = &[
         name: "markdown",
         summary: "a transcript as Markdown",
         writer: written(
-            |config| Box::new(PageTranscript::new(writers::markdown::Markdown, config)),
+            |config| Box::new(PageTranscript::page(writers::markdown::Markdown, config)),
             StreamKind::Document("text/markdown; charset=utf-8"),
         ),
         ..FORMAT
@@ -280,7 +280,7 @@ pub const FORMATS: &[Format] = &[
         name: "html",
         summary: "a transcript as one web page",
         writer: written(
-            |config| Box::new(PageTranscript::new(writers::html::Html, config)),
+            |config| Box::new(PageTranscript::page(writers::html::Html, config)),
             StreamKind::Document("text/html; charset=utf-8"),
         ),
         ..FORMAT

@@ -23,6 +23,7 @@ mod summary;
 pub(crate) mod takopi;
 pub(crate) mod text;
 pub(crate) mod thread;
+mod transcript;
 
 use model::{Timestamp, escape_line_breaks};
 use serde::Serialize;

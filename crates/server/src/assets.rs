@@ -47,6 +47,7 @@ const FILES: &[(&str, &[u8])] = files![
     "icon.svg",
     "keys.js",
     "known.js",
+    "labels.js",
     "list.js",
     "markdown.js",
     "me.js",
@@ -59,6 +60,7 @@ const FILES: &[(&str, &[u8])] = files![
     "store.js",
     "token.js",
     "top.js",
+    "transcript.css",
     "viewer.js",
     "words.js",
 ];

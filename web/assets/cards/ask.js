@@ -7,7 +7,8 @@ import { serverNow } from "../api.js";
 import { button, coded, h } from "../dom.js";
 import { grants } from "../grants.js";
 import { may, whyNot } from "../me.js";
-import { askTitle, countdown, decisionName, exact, inside, saysOnly, show, toolName, visible } from "../words.js";
+import { decisionLabel, toolName } from "../labels.js";
+import { askTitle, capital, countdown, exact, inside, saysOnly, show, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { aside, changes, tall, whole } from "./parts.js";
 
@@ -117,13 +118,10 @@ function told({ ask, settled }) {
   return words && `${title === "" || isLate ? ":" : ""} ${words}`;
 }
 
-/** @param {View.AskRow} row @param {string} decision */
+/** @param {View.AskRow} row @param {Wire.Decision} decision */
 function verdict(row, decision) {
-  if (row.ask.kind === "plan" && decision === "allowed") return "Plan approved";
-  if (row.ask.kind === "plan" && decision === "denied") return "Plan denied";
-  if (row.ask.kind === "question" && decision === "allowed") return "Answered";
-  if (row.ask.kind === "question" && decision === "denied") return "Skipped";
-  return decisionName(decision);
+  const label = decisionLabel(row.ask.kind, decision);
+  return row.ask.kind === "plan" ? `Plan ${label}` : capital(label);
 }
 
 /** @param {View.AskRow} row @param {Context} context */
@@ -153,7 +151,7 @@ function open(row, context, send) {
       h("b", null, HEADINGS[ask.kind] ?? "Allow this?"),
       " ",
       // That it is a question or a plan has just been said.
-      ask.kind === "permission" && h("span", { class: "tool-name" }, toolName(ask.tool)),
+      ask.kind === "permission" && h("span", { class: "tool-name" }, visible(toolName(ask.tool))),
     ),
   );
   if (ask.kind === "question" && questions(ask).length > 0) questionForm(row, card, send);

@@ -2,7 +2,8 @@
 
 import { coded, h } from "../dom.js";
 import { agentCost } from "../fold.js";
-import { count, dollars, duration, plain, plural, show, tokensInOut, visible } from "../words.js";
+import { compacted, count, dollars, outcomeLabel, plural, tokensInOut } from "../labels.js";
+import { capital, plain, show, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { block, fold, unfold } from "./parts.js";
 
@@ -42,32 +43,19 @@ export function forkCard(row) {
   return { node: h("article", { class: "run fork" }, h("h2", null, words)), update: () => {} };
 }
 
-/** @type {Record<string, [string, string]>} */
-const OUTCOMES = {
-  completed: ["✓ done", "good"],
-  failed: ["✗ failed", "bad"],
-  aborted: ["⊘ stopped", "odd"],
-  refused: ["⊘ refused", "odd"],
-  limit: ["✗ stopped at a limit", "bad"],
-  lost: ["? cut off", "odd"],
-};
+/** @type {Record<Wire.Outcome, "good" | "bad" | "odd">} */
+const TONES = { completed: "good", failed: "bad", aborted: "odd", refused: "odd", limit: "bad", lost: "odd" };
 
 /** @param {View.EndRow} row @returns {CardView} */
 export function endCard(row) {
-  const [words, tone] = OUTCOMES[row.outcome] ?? [row.outcome, ""];
-  const facts = [
-    row.durationMs !== undefined && duration(row.durationMs),
-    tokensInOut(row.tokens) && `${tokensInOut(row.tokens)} tokens`,
-    row.cost ? dollars(row.cost) : "",
-    row.denials > 0 && `${row.denials} denied`,
-  ].filter(Boolean);
+  const words = outcomeLabel(row.outcome, row.durationMs);
   const message = row.outcome === "aborted" ? "" : failure(row.error?.message ?? "");
   const why = message && h("span", { class: "why" }, ...coded(visible(message)));
   return {
     node: h(
       "article",
-      { class: `end ${tone}` },
-      h("p", null, h("b", null, words), ...facts.map((it) => h("span", null, String(it)))),
+      { class: `end ${TONES[row.outcome] ?? "odd"}` },
+      h("p", null, h("b", null, words), ...row.facts.map((it) => h("span", null, it))),
       why,
     ),
     update: () => {},
@@ -97,16 +85,8 @@ export function compactionCard(row, context) {
   const prose = h("div", { class: "prose", dir: "auto" });
   const node = fold("aside", [label], row, context, prose);
   const update = () => {
-    const { item } = row;
-    const sizes =
-      item.tokens_before !== undefined && item.tokens_after !== undefined
-        ? `: ${count(item.tokens_before)} → ${count(item.tokens_after)} tokens`
-        : "";
-    label.textContent =
-      row.status === undefined
-        ? "Compacting the conversation…"
-        : `Conversation compacted${item.trigger ? ` (${item.trigger})` : ""}${sizes}`;
-    if (context.isOpen(row)) markdown(prose, item.summary ?? "");
+    label.textContent = row.status === undefined ? "Compacting the context…" : capital(visible(compacted(row.item)));
+    if (context.isOpen(row)) markdown(prose, row.item.summary ?? "");
     unfold(node, context.isOpen(row));
   };
   return { node: h("article", { class: "folded" }, node), update };
@@ -132,7 +112,7 @@ export function otherCard(row, context) {
 export function costCard(story) {
   const head = [
     plural(story.nRuns, "run"),
-    tokensInOut(story.tokens) && `${tokensInOut(story.tokens)} tokens`,
+    tokensInOut(story.tokens),
     story.hasCost && dollars(story.cost),
   ].filter(Boolean);
   const models = [...story.models.values()].filter((it) => tokensInOut(it.tokens));

@@ -3,7 +3,8 @@
 import { diff } from "../diff.js";
 import { button, h, pictureOf } from "../dom.js";
 import { file } from "../api.js";
-import { exact, plain, plural, visible } from "../words.js";
+import { plural } from "../labels.js";
+import { exact, plain, visible } from "../words.js";
 
 /** Lines of an output that are shown before somebody asks for the rest. */
 const FEW_LINES = 16;

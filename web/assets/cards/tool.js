@@ -2,20 +2,8 @@
 
 import { h, icon, patch, picture } from "../dom.js";
 import { plusMinus } from "../diff.js";
-import {
-  between,
-  decisionName,
-  dollars,
-  duration,
-  firstLine,
-  inside,
-  plain,
-  plural,
-  show,
-  tokensInOut,
-  toolName,
-  visible,
-} from "../words.js";
+import { callLabel, decisionLabel, dollars, duration, plural, tokensInOut, toolLabel } from "../labels.js";
+import { between, capital, firstLine, inside, plain, show, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { aside, block, changes, fileLink, fold, output, preview, tail, unfold } from "./parts.js";
 
@@ -29,7 +17,8 @@ const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i;
 const FILE =
   /\.(?:png|jpe?g|gif|webp|svg|pdf|md|txt|log|csv|json|jsonl|ya?ml|toml|html?|css|[cm]?[jt]sx?|rs|py|go|java|kt|swift|rb|php|c|h|cc|cpp|hpp|sh|sql|xml|diff|patch)$/i;
 
-const WORDS = { error: "failed", denied: "denied", cancelled: "cancelled", lost: "cut off" };
+/** Milliseconds after which it is worth saying how long a call takes. */
+const NOTICEABLE = 1_000;
 
 /** Characters of a change that is shown without being asked for. */
 const SMALL_CHANGE = 1_200;
@@ -38,7 +27,7 @@ const SMALL_CHANGE = 1_200;
 
 /** A small change is what people want to see; while it is asked about, the ask shows it. @param {View.ToolRow} row */
 export function opensItself(row) {
-  const diffs = row.item.class?.diffs;
+  const diffs = row.item.class.diffs;
   const isAsked = row.ask !== undefined && !row.ask.settled;
   if (!diffs?.length || row.depth > 0 || isAsked || (row.status ?? "ok") !== "ok") return false;
   return diffs.reduce((sum, it) => sum + (it.old?.length ?? 0) + it.new.length, 0) <= SMALL_CHANGE;
@@ -46,7 +35,7 @@ export function opensItself(row) {
 
 /** @param {View.ToolRow} row @param {Context} context @returns {import("../cards.js").View} */
 export function toolCard(row, context) {
-  const kind = row.item.class?.kind ?? "other";
+  const kind = row.item.class.kind ?? "other";
   const name = h("b", null);
   const title = h("code", { dir: "auto" });
   const facts = h("span", { class: "n" });
@@ -61,7 +50,7 @@ export function toolCard(row, context) {
   };
   const update = () => {
     const { item } = row;
-    const now = row.agent ? "task" : (item.class?.kind ?? "other");
+    const now = row.agent ? "task" : (item.class.kind ?? "other");
     if (now !== shown) {
       const fresh = icon(now);
       pictureIcon.replaceWith(fresh);
@@ -88,16 +77,10 @@ function headline(row) {
   const { item, agent } = row;
   if (agent) {
     const last = row.status === undefined ? glimpse(row) : "";
-    return [
-      `Agent · ${visible(agent.name ?? "")}`,
-      last || firstLine(visible(agent.description ?? item.class?.title ?? "")),
-    ];
+    return [`Agent · ${visible(agent.name)}`, last || firstLine(visible(agent.description ?? item.class.title))];
   }
-  const mcp = item.class?.mcp;
-  const name = mcp ? visible(`${mcp.server} · ${mcp.tool}`) : toolName(item.name ?? "Tool");
-  const title = firstLine(visible(item.class?.title ?? ""));
-  if (title === name || title === item.name || (mcp && title === mcp.tool)) return [name, ""];
-  return [name, title.startsWith(`${name} `) ? title.slice(name.length + 1) : title];
+  const [name, about] = toolLabel(item);
+  return [visible(name), firstLine(visible(about ?? ""))];
 }
 
 /** What a sub-agent does at the moment. @param {View.ToolRow} row */
@@ -111,30 +94,28 @@ function glimpse(row) {
 function summaryFacts(row) {
   const facts = [];
   if (row.children.length > 0) facts.push(plural(row.children.filter((it) => it.kind === "tool").length, "step"));
-  const diffs = row.item.class?.diffs;
+  const diffs = row.item.class.diffs;
   if (diffs?.length) facts.push(plusMinus(diffs));
   const ms =
     row.status === undefined && !row.agentStatus
       ? between(row.at, new Date().toISOString())
       : between(row.at, row.endedAt);
-  if (ms !== undefined && ms >= 100 && (row.status !== undefined || ms < 86_400_000)) facts.push(duration(ms));
+  if (ms !== undefined && ms >= NOTICEABLE && (row.status !== undefined || ms < 86_400_000)) facts.push(duration(ms));
   return facts.filter(Boolean).join(" · ");
 }
 
 /** @param {View.ToolRow} row */
 function verdict(row) {
-  const code = row.item.class?.exit_code;
   if (row.ask && !row.ask.settled) return "needs approval";
   if (row.status === undefined) return "running";
-  if (row.status === "error" && code) return `exit ${code}`;
-  return row.status === "ok" ? "" : WORDS[row.status];
+  return callLabel(row.status, row.item.class.exit_code) ?? "";
 }
 
 /** @param {View.ToolRow} row */
 function tone(row) {
   if (row.ask && !row.ask.settled) return "odd";
   if (row.status === undefined) return "live";
-  return row.status === "error" ? "bad" : row.status === "ok" ? "" : "odd";
+  return row.status === "error" ? "bad" : callLabel(row.status, row.item.class.exit_code) ? "odd" : "";
 }
 
 /** @param {View.ToolRow} row @param {Context} context */
@@ -147,25 +128,25 @@ function pieces(row, context) {
     out.push({ key, sig, make });
   const open = context.openFile;
 
-  if (known?.command) add("command", known.command, () => block("command", "Command", visible(known.command ?? "")));
-  const diffs = known?.diffs ?? [];
+  if (known.command) add("command", known.command, () => block("command", "Command", visible(known.command ?? "")));
+  const diffs = known.diffs ?? [];
   for (const [n, it] of diffs.entries()) add(`diff ${n}`, `${it.path}\n${it.old}\n${it.new}`, () => changes(it, open));
-  const isShown = item.input !== undefined && Object.values(Object(item.input)).includes(known?.query);
-  if (known?.query && !isShown) add("query", known.query, () => field("Query", known.query ?? ""));
-  const paths = (known?.paths ?? []).filter((it) => !diffs.some((diff) => diff.path === it.path));
+  const isShown = item.input !== undefined && Object.values(Object(item.input)).includes(known.query);
+  if (known.query && !isShown) add("query", known.query, () => field("Query", known.query ?? ""));
+  const paths = (known.paths ?? []).filter((it) => !diffs.some((diff) => diff.path === it.path));
   if (paths.length > 0) {
     add("paths", JSON.stringify(paths), () =>
       h("p", { class: "path" }, ...paths.flatMap((it) => [fileLink(it.path, open), it.line ? `:${it.line} ` : " "])),
     );
   }
   if (row.typing) add("typing", row.typing.length, () => block("plain", "Input", visible(row.typing.slice(-2000))));
-  if (item.input !== undefined && !known?.command && diffs.length === 0 && !agent) {
+  if (item.input !== undefined && !known.command && diffs.length === 0 && !agent) {
     const text = JSON.stringify(item.input);
     if (text !== "{}" && text !== "null") add("input", text, () => inputs(item.input));
   }
   if (row.ask?.settled) {
     const it = row.ask.settled;
-    const words = `${decisionName(it.decision)}${it.message ? `: ${it.message}` : ""}`;
+    const words = `${capital(decisionLabel(row.ask.ask.kind, it.decision))}${it.message ? `: ${it.message}` : ""}`;
     add("decision", words, () => h("p", { class: "decision" }, visible(words)));
   }
   // The first thing inside is often the very same text.
@@ -174,12 +155,7 @@ function pieces(row, context) {
   if (agent?.prompt && !isInside)
     add("prompt", agent.prompt, () => aside("Task", () => h("div", { class: "task" }, plain(agent.prompt ?? ""))));
   if (row.tokens) {
-    const words = [
-      tokensInOut(row.tokens) && `${tokensInOut(row.tokens)} tokens`,
-      row.cost !== undefined && dollars(row.cost),
-    ]
-      .filter(Boolean)
-      .join(" · ");
+    const words = [tokensInOut(row.tokens), row.cost !== undefined && dollars(row.cost)].filter(Boolean).join(" · ");
     if (words) add("tokens", words, () => h("p", { class: "field" }, words));
   }
   if (agent?.report) {
@@ -212,7 +188,7 @@ function results(row, context, out) {
   if (text.trim() !== "") {
     const length = `${text.length}`;
     // That a change was made is seen by the change.
-    const isShown = row.status === "ok" && (row.item.class?.diffs?.length ?? 0) > 0;
+    const isShown = row.status === "ok" && (row.item.class.diffs?.length ?? 0) > 0;
     const make = () => output(text, "Output", row.status === "error");
     out.push({ key: "output", sig: length, make: isShown ? () => aside("Output", make) : make });
   }
@@ -255,7 +231,7 @@ function contents(content) {
 
 /** Files that the call or its output names. @param {View.ToolRow} row @param {string} text */
 function files(row, text) {
-  const own = (row.item.class?.paths ?? []).map((it) => it.path);
+  const own = (row.item.class.paths ?? []).map((it) => it.path);
   const named = (text.slice(0, 20_000).match(PATH) ?? []).filter((it) => FILE.test(it));
   const pictures = own.filter((it) => PICTURE.test(it));
   return [...new Set([...pictures, ...named.filter((it) => !own.includes(it))])].slice(0, MAX_FILES);

@@ -136,7 +136,7 @@ export async function play(server) {
     const ask = { id: "a1", kind: "permission", item: "t1", tool: "Edit", title: "Edit a", input: { file_path: "a" } };
     server.append(it, { type: "ask.opened", data: ask });
     const page = await open(`/#token=test/s/${it.id}`);
-    await sees(page, "1,497 equal lines", ".ask.open .diff");
+    await sees(page, "1497 equal lines", ".ask.open .diff");
     await click(page, "Show the whole change");
     const lines = await page.$$eval(".ask.open .diff > *", (all) => all.map((it) => it.textContent));
     assert.equal(lines.length, 3_001);
@@ -192,12 +192,12 @@ export async function play(server) {
     };
     const { x, y } = await page.$eval(".ask.open .primary", (it) => it.getBoundingClientRect().toJSON());
     await page.mouse.click(x + 10, y + 10, { clickCount: 2 });
-    await sees(page, "Approved by you");
+    await sees(page, "Allowed by you");
     await page.waitForTimeout(100);
     assert.deepEqual(server.answers.map((it) => it.id), [first]);
     // After a reload it is still known who has answered.
     await page.reload();
-    await sees(page, "Approved by you");
+    await sees(page, "Allowed by you");
     await close(page);
   });
 
@@ -219,8 +219,8 @@ export async function play(server) {
     }
     await sees(second, "Already answered elsewhere");
     server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "allowed" } });
-    await sees(first, "Approved by you");
-    await sees(second, "Approved by you");
+    await sees(first, "Allowed by you");
+    await sees(second, "Allowed by you");
     await close(first);
   });
 
@@ -316,7 +316,7 @@ export async function play(server) {
     await sees(page, "Allowed automatically in 0:0", ".ask.open");
     await sees(page, "Time is up: allowed automatically…", ".ask.open");
     server.append(it, { type: "ask.settled", origin: "linkspan", why: "deadline", data: { id: "a2", decision: "allowed" } });
-    await sees(page, "Approved because nobody answered in time: touch a2");
+    await sees(page, "Allowed because nobody answered in time: touch a2");
     await close(page);
   });
 

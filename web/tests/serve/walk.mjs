@@ -84,7 +84,7 @@ export async function play(server) {
     assert.match(await page.title(), /^◆ /);
     await click(page, "Allow once");
     await sees(page, "It was allowed.");
-    await sees(page, "Approved by you");
+    await sees(page, "Allowed by you");
     await sees(page, "✓ done");
     assert.deepEqual((await server.api("/asks")).asks, []);
     await close(page);
@@ -107,7 +107,7 @@ export async function play(server) {
     await sees(one, "make it so", ".ask.open");
     await sees(other, "make it so", ".ask.open");
     await click(one, "Allow once");
-    await sees(other, "Approved from another device");
+    await sees(other, "Allowed from another device");
     assert.equal(await other.$(".ask.open"), null);
     await close(one);
     await close(other);

@@ -31,10 +31,9 @@ impl OpenAsk {
     pub(crate) fn decision(&self, settled: &AskSettled<'_>) -> String {
         let mut words = match settled.decision {
             Decision::Allowed => self.allowed(settled),
-            Decision::AllowedAlways => "always allowed".to_owned(),
-            Decision::Denied => "denied".to_owned(),
-            Decision::Withdrawn => "withdrawn".to_owned(),
-            Decision::Lost => "nobody saw an answer".to_owned(),
+            Decision::AllowedAlways | Decision::Denied | Decision::Withdrawn | Decision::Lost => {
+                decision_label(self.kind, settled.decision).to_owned()
+            }
         };
         if let Some(message) = settled.message.as_ref().filter(|it| !it.is_blank()) {
             words += &format!(": {}", message.to_str().replace('\n', " "));
@@ -44,18 +43,28 @@ impl OpenAsk {
 
     fn allowed(&self, settled: &AskSettled<'_>) -> String {
         let answer = settled.input.as_ref();
-        match self.kind {
-            AskKind::Question => answer
-                .and_then(answers)
-                .unwrap_or_else(|| "answered".to_owned()),
-            AskKind::Plan => "approved".to_owned(),
-            AskKind::Permission => match answer {
-                Some(input) if self.input.as_ref() != Some(input) => {
-                    format!("allowed, changed to {}", compact(input))
-                }
-                Some(_) | None => "allowed".to_owned(),
-            },
+        let label = decision_label(self.kind, settled.decision);
+        match (self.kind, answer) {
+            (AskKind::Question, Some(input)) => answers(input).unwrap_or_else(|| label.to_owned()),
+            (AskKind::Permission, Some(input)) if self.input.as_ref() != Some(input) => {
+                format!("{label}, changed to {}", compact(input))
+            }
+            (AskKind::Permission | AskKind::Question | AskKind::Plan, _) => label.to_owned(),
         }
+    }
+}
+
+/// How an ask was settled, in a word or two.
+pub(crate) fn decision_label(kind: AskKind, decision: Decision) -> &'static str {
+    match (kind, decision) {
+        (AskKind::Permission, Decision::Allowed) => "allowed",
+        (AskKind::Question, Decision::Allowed) => "answered",
+        (AskKind::Plan, Decision::Allowed) => "approved",
+        (_, Decision::AllowedAlways) => "always allowed",
+        (AskKind::Question, Decision::Denied) => "skipped",
+        (AskKind::Permission | AskKind::Plan, Decision::Denied) => "denied",
+        (_, Decision::Withdrawn) => "withdrawn",
+        (_, Decision::Lost) => "never answered",
     }
 }
 

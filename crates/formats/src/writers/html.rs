@@ -16,14 +16,17 @@ use self::parts::{
     block, changed, field, fold, is_picture, kind, lines, of, plus_minus, time, usage,
 };
 use super::page_transcript::card::{CardOutcome, CardPart, ToolCard};
-use super::page_transcript::{
-    Author, Footer, PageHeader, PageTurn, PageTurnEnd, Picture, PlanDisplay, Renderer,
-};
+use super::page_transcript::{Footer, PageHeader, Renderer};
 use super::sources::SourceLink;
+use super::transcript::{Author, Picture, PlanDisplay, RunEnd, RunStart};
 
-const STYLE: &str = include_str!("html/page.css");
+/// What the page of the server looks like, too, and what only a page without scripts needs.
+const STYLE: &str = concat!(
+    include_str!("../../../../web/assets/transcript.css"),
+    include_str!("html/page.css")
+);
 /// The SHA-256 of [`STYLE`]; a test keeps them together.
-const STYLE_HASH: &str = "XABzkv3UoYg8UzS9/Ibv6kM8X+4eFQpQCC8mTd/Tn1Q=";
+const STYLE_HASH: &str = "FJ0m0hpd/NmpmpfjSH6mxyZq2kur7k60VsElWo+J0G4=";
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Html;
@@ -82,32 +85,32 @@ impl Renderer for Html {
         put!(out, "</dl>\n</header>\n<main>\n");
     }
 
-    fn turn(&self, turn: &PageTurn, out: &mut Vec<u8>) {
-        let n = turn.n.to_string();
+    fn run_started(&self, run: &RunStart, out: &mut Vec<u8>) {
+        let n = run.n.to_string();
         put!(
             out,
-            "<section class=\"turn\" id=\"turn-",
+            "<section class=\"run\" id=\"run-",
             n,
-            "\" aria-label=\"Turn ",
+            "\" aria-label=\"Run ",
             n,
-            "\">\n<h2><a href=\"#turn-",
+            "\">\n<h2><a href=\"#run-",
             n,
-            "\">Turn ",
+            "\">Run ",
             n,
             "</a>",
         );
-        if let Some(at) = turn.at {
+        if let Some(at) = run.at {
             put!(out, " ");
             time(at, 11..16, out);
         }
         put!(out, "</h2>\n");
-        match turn.cause {
+        match run.cause {
             Cause::Prompt => (),
             Cause::WakeUp => self.notice(Level::Info, "woken by background work", out),
         }
     }
 
-    fn turn_end(&self, end: &PageTurnEnd<'_>, out: &mut Vec<u8>) {
+    fn run_ended(&self, end: &RunEnd<'_>, reason: Option<&str>, out: &mut Vec<u8>) {
         let class = match end.outcome {
             Outcome::Completed => "good",
             Outcome::Failed | Outcome::Limit => "bad",
@@ -125,7 +128,7 @@ impl Renderer for Html {
             put!(out, " <span>", escape(fact), "</span>");
         }
         put!(out, "</p>\n");
-        if let Some(reason) = end.reason {
+        if let Some(reason) = reason {
             put!(out, "<p class=\"why\">", escape(reason.trim()), "</p>\n");
         }
         put!(out, "</footer>\n</section>\n");
@@ -152,8 +155,8 @@ impl Renderer for Html {
         );
     }
 
-    fn prose(&self, voice: Author, text: &str, out: &mut Vec<u8>) {
-        match voice {
+    fn prose(&self, author: Author, text: &str, out: &mut Vec<u8>) {
+        match author {
             Author::Prompt => {
                 put!(
                     out,

@@ -9,13 +9,29 @@ use crate::display_safe;
 /// Room for the input of a tool whose meaning is not known.
 const MAX_INPUT: usize = 100;
 
+/// Characters of a prompt that make a title.
+const MAX_TITLE: usize = 100;
+
+/// Tools whose own names are no words.
+const NAMES: [(&str, &str); 9] = [
+    ("command_execution", "Command"),
+    ("exec_command", "Command"),
+    ("file_change", "Edit files"),
+    ("apply_patch", "Edit files"),
+    ("mcp_tool_call", "MCP tool"),
+    ("web_search", "Web search"),
+    ("todo_list", "To-do list"),
+    ("ExitPlanMode", "Plan"),
+    ("AskUserQuestion", "Question"),
+];
+
 /// What the titles of known tools begin with.
 const VERBS: [&str; 7] = ["Read", "Edit", "Write", "Delete", "Move", "Fetch", "Search"];
 
 /// The name of a call and what it is about. Titles of known tools begin with a verb of their own.
 pub(crate) fn label_and_target(tool: &Tool<'_>) -> (String, Option<String>) {
     let title = tool.class.title.to_str();
-    let name = || tool.name.clone().into_owned();
+    let name = || tool_name(&tool.name).to_owned();
     match tool.class.kind {
         ToolKind::Shell => {
             let command = tool.class.command.as_ref().map(Text::to_str);
@@ -61,6 +77,19 @@ pub(crate) fn label_and_target(tool: &Tool<'_>) -> (String, Option<String>) {
         }
         ToolKind::Think | ToolKind::Mode | ToolKind::Other => (name(), input(tool)),
     }
+}
+
+/// A tool as people call it.
+pub(crate) fn tool_name(name: &str) -> &str {
+    let known = NAMES.iter().find(|(own, _)| *own == name);
+    known.map_or(name, |(_, word)| word)
+}
+
+/// What a session is called after its first prompt.
+pub(crate) fn title(prompt: &str) -> Option<String> {
+    let mut lines = prompt.lines().map(str::trim);
+    let line = lines.find(|it| !it.is_empty())?;
+    Some(cut(line, MAX_TITLE).into_owned())
 }
 
 /// What is looked for, or the file that is meant.

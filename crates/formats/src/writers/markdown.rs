@@ -14,11 +14,10 @@ use self::escape::{inline, plain};
 use super::diff::{self, Side};
 use super::labels::{cut, size};
 use super::page_transcript::card::{CardOutcome, CardPart, ToolCard};
-use super::page_transcript::{
-    Author, DIFF_CONTEXT, Footer, PageHeader, PageTurn, PageTurnEnd, Picture, PlanDisplay, Renderer,
-};
+use super::page_transcript::{DIFF_CONTEXT, Footer, PageHeader, Renderer};
 use super::sources::SourceLink;
 use super::summary;
+use super::transcript::{Author, Picture, PlanDisplay, RunEnd, RunStart};
 
 /// Values up to this length stand beside their name.
 const MAX_INLINE: usize = 120;
@@ -47,24 +46,24 @@ impl Renderer for Markdown {
         }
     }
 
-    fn turn(&self, turn: &PageTurn, out: &mut Vec<u8>) {
-        put!(out, format!("## Turn {}\n\n", turn.n));
-        match turn.cause {
+    fn run_started(&self, run: &RunStart, out: &mut Vec<u8>) {
+        put!(out, format!("## Run {}\n\n", run.n));
+        match run.cause {
             Cause::Prompt => (),
             Cause::WakeUp => self.notice(Level::Info, "woken by background work", out),
         }
     }
 
-    fn turn_end(&self, end: &PageTurnEnd<'_>, out: &mut Vec<u8>) {
+    fn run_ended(&self, end: &RunEnd<'_>, reason: Option<&str>, out: &mut Vec<u8>) {
         put!(out, "**", plain(end.verdict), "**");
         for fact in end.facts {
             put!(out, " · ", plain(fact));
         }
         put!(out, "\n\n");
-        if let Some(reason) = end.reason {
+        if let Some(reason) = reason {
             quote(&plain(reason.trim()), out);
         }
-        put!(out, format!("<!-- end of turn {} -->\n\n", end.n));
+        put!(out, format!("<!-- end of run {} -->\n\n", end.n));
     }
 
     fn foot(&self, foot: &Footer<'_>, out: &mut Vec<u8>) {
@@ -79,8 +78,8 @@ impl Renderer for Markdown {
         put!(out, "<!-- made with linkspan -->\n");
     }
 
-    fn prose(&self, voice: Author, text: &str, out: &mut Vec<u8>) {
-        match voice {
+    fn prose(&self, author: Author, text: &str, out: &mut Vec<u8>) {
+        match author {
             Author::Prompt | Author::Task => quote(&plain(text.trim()), out),
             Author::Answer => put!(out, prose::contained(text), "\n\n"),
             Author::Thought => {

@@ -89,7 +89,7 @@ pub(crate) fn outcome_label(outcome: Outcome, duration_ms: Option<u64>) -> Strin
     let (verdict, word) = match outcome {
         Outcome::Completed => ("✓ done", "in"),
         Outcome::Failed => ("✗ failed", "after"),
-        Outcome::Aborted => ("⊘ aborted", "after"),
+        Outcome::Aborted => ("⊘ stopped", "after"),
         Outcome::Refused => ("⊘ refused", "after"),
         Outcome::Limit => ("✗ stopped at a limit", "after"),
         Outcome::Lost => ("? cut off", "after"),
@@ -100,11 +100,11 @@ pub(crate) fn outcome_label(outcome: Outcome, duration_ms: Option<u64>) -> Strin
     }
 }
 
-/// What a run took; `request` is the caller's word for one answer of the model.
-pub(crate) fn summary_line(ended: &RunEnded<'_>, n_requests: u64, request: &str) -> Vec<String> {
+/// What a run took: requests to the model, tokens, cost.
+pub(crate) fn summary_line(ended: &RunEnded<'_>, n_requests: u64) -> Vec<String> {
     let mut facts = Vec::new();
     if n_requests > 0 {
-        facts.push(plural(n_requests, request));
+        facts.push(plural(n_requests, "request"));
     }
     if let Some(usage) = &ended.usage {
         let input = usage.tokens.all_input();
@@ -141,7 +141,7 @@ pub(crate) fn compacted(compaction: &Compaction<'_>) -> String {
 pub(crate) fn totals(n_runs: u64, duration_ms: u64, cost_usd: Option<f64>) -> Vec<String> {
     let mut facts = Vec::new();
     if n_runs > 0 {
-        facts.push(plural(n_runs, "turn"));
+        facts.push(plural(n_runs, "run"));
     }
     if duration_ms > 0 {
         facts.push(duration(duration_ms));
@@ -192,19 +192,28 @@ pub(crate) fn cost(ended: &RunEnded<'_>) -> Option<f64> {
 }
 
 pub(crate) fn dollars(cost: f64) -> String {
-    if cost < 0.1 {
-        format!("${cost:.4}")
+    // Rounded before it is printed: the page does the same, and languages print ties differently.
+    if cost == 0.0 {
+        "$0".to_owned()
+    } else if cost < 0.1 {
+        format!("${:.4}", (cost * 1e4).round() / 1e4)
     } else {
-        format!("${cost:.2}")
+        format!("${:.2}", (cost * 1e2).round() / 1e2)
     }
 }
 
 pub(crate) fn count(n: u64) -> String {
     match n {
         0..10_000 => n.to_string(),
-        10_000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
-        _ => format!("{:.1}M", n as f64 / 1e6),
+        10_000..1_000_000 => tenths(n, 1_000) + "k",
+        _ => tenths(n, 1_000_000) + "M",
     }
+}
+
+/// Half a tenth is rounded up.
+fn tenths(n: u64, unit: u64) -> String {
+    let tenths = n.saturating_add(unit / 20) / (unit / 10);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 pub(crate) fn plural(n: u64, thing: &str) -> String {

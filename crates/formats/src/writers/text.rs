@@ -1,23 +1,21 @@
-//! A transcript for people: prompts, answers and actions in reading order.
+//! A transcript for people in a terminal or a text file: prompts, answers and actions in reading order.
 //!
 //! A file gets each tool call in one piece, where it ended. Live output shows a call when it starts
 //! and text as it streams; other agents wait until the current speaker is done. All foreign text
-//! passes `display_safe`, in [`page::SafeText`]. Left out and counted: debug notices, unmapped
-//! frames, long outputs past their first lines.
+//! passes `display_safe`, in [`page::SafeText`]. Long outputs are cut after their first lines, and
+//! that is counted.
 
 mod asks;
 mod calls;
 mod page;
 mod speech;
 mod turnstile;
-mod work;
 
-use std::borrow::Cow;
+use std::collections::HashMap;
 
 use model::{
-    Body, Cause, Channel, Compaction, Delta, Event, Item, ItemClosed, ItemId, Level, Losses,
-    Message, Notice, Other, Outcome, Part, Reasoning, Role, RunEnded, RunStarted, Scope,
-    SessionBound, Text, Timestamp, Usage, Writer,
+    AskSettled, Cause, Event, ItemId, Level, Losses, Other, Outcome, Plan, PlanEntry, PlanStatus,
+    RunEnded, Status, Subagent, Tool, ToolKind, Writer,
 };
 
 use self::page::{
@@ -25,15 +23,15 @@ use self::page::{
 };
 use self::speech::{Speech, SpeechStyle};
 use self::turnstile::{Delivery, Turnstile};
-use self::work::{TranscriptCall, TranscriptPlan};
 use super::WriterConfig;
 use super::asks::OpenAsk;
-use super::labels::{compact, size};
-use super::sources::{source, sources};
-use super::summary::{self, SessionSummary};
-
-/// What a tool printed that is kept in case no result comes.
-const MAX_PRINTED: usize = 64 * 1024;
+use super::labels::{compact, label, size};
+use super::sources::SourceLink;
+use super::summary::SessionSummary;
+use super::transcript::{
+    Author, ClosedCall, Layout, OpenCall, Picture, PlanDisplay, RunEnd, RunStart, SessionChange,
+    ShownPlan, Transcript,
+};
 
 const ASSISTANT: SpeechStyle = SpeechStyle {
     heading: None,
@@ -70,273 +68,85 @@ const HARNESS: SpeechStyle = SpeechStyle {
     ..MACHINE
 };
 
+/// A transcript whose text is shown as it streams.
 #[derive(Clone, Debug)]
-pub(crate) struct Transcript {
-    live: bool,
-    /// When that happened which is being written.
-    now: Option<Timestamp>,
-    page: TerminalPage,
+pub(crate) struct TextTranscript {
+    transcript: Transcript<TextLayout>,
     turnstile: Turnstile,
-    session: Option<SessionSummary>,
-    /// The session has done something worth going on with.
-    can_resume: bool,
-    calls: Vec<TranscriptCall>,
-    asks: Vec<OpenAsk>,
-    plans: Vec<TranscriptPlan>,
-    run: TranscriptRun,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TextLayout {
+    live: bool,
+    /// The text that is being written was shown as it streamed.
+    is_streamed: bool,
+    page: TerminalPage,
     losses: Losses,
 }
 
-/// What is known of the run so far.
-#[derive(Clone, Debug, Default)]
-struct TranscriptRun {
-    is_open: bool,
-    has_answer: bool,
-    /// The agent was active in it.
-    has_items: bool,
-    n_turns: u64,
-    /// The last error that was shown, so that the end does not repeat it.
-    error: Option<Text<'static>>,
+impl TextTranscript {
+    pub(crate) fn new(config: &WriterConfig) -> Self {
+        let layout = TextLayout {
+            live: config.live,
+            is_streamed: false,
+            page: TerminalPage::new(config.color),
+            losses: Losses::default(),
+        };
+        Self {
+            transcript: Transcript::new(layout),
+            turnstile: Turnstile::default(),
+        }
+    }
 }
 
-impl Transcript {
-    pub(crate) fn new(config: &WriterConfig) -> Self {
-        Self {
-            live: config.live,
-            now: None,
-            page: TerminalPage::new(config.color),
-            turnstile: Turnstile::default(),
-            session: None,
-            can_resume: false,
-            calls: Vec::new(),
-            asks: Vec::new(),
-            plans: Vec::new(),
-            run: TranscriptRun::default(),
-            losses: Losses::default(),
+impl Writer for TextTranscript {
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        let layout = &mut self.transcript.layout;
+        let delivery = self.turnstile.deliver(event, &mut layout.page, out);
+        if delivery == Delivery::Streamed {
+            return;
         }
-    }
-
-    fn write(&mut self, event: &Event<'_>, heard: Delivery, out: &mut Vec<u8>) {
-        let path = &*event.path;
-        self.now = event.at;
-        match &event.body {
-            Body::SessionBound(bound) => self.bound(bound, &event.engine, out),
-            Body::RunStarted(started) => self.started(started, out),
-            Body::RunEnded(ended) => self.ended(ended, out),
-            Body::ItemOpened(item) => self.opened(item, path, out),
-            Body::ItemUpdated(item) => self.updated(item, path, out),
-            Body::ItemDelta(delta) => self.delta(delta),
-            Body::ItemClosed(closed) => self.closed(closed, path, heard, out),
-            Body::AskOpened(ask) => self.on_ask(ask, path, out),
-            Body::AskSettled(settled) => self.settled(settled, path, out),
-            Body::UsageReported(usage) => self.usage(usage, path),
-            Body::NoticeRaised(notice) => self.notice(notice, path, out),
-            Body::FrameUnmapped(_) => self.losses.count("unmapped frame"),
-        }
-    }
-
-    fn bound(&mut self, bound: &SessionBound<'_>, engine: &str, out: &mut Vec<u8>) {
-        let now = SessionSummary::new(bound, engine);
-        match &mut self.session {
-            Some(session) if session.native == now.native => {
-                let says_mode = bound.permission_mode.is_some();
-                if let Some(news) = session.update(now, says_mode) {
-                    self.remark(&format!("· now {news}"), out);
-                }
-            }
-            Some(_) | None => {
-                self.resume_hint(out);
-                self.page.begin(BlockKind::Header, &[], out);
-                let line = now.headline();
-                self.page.line(Indent(""), BOLD, &SafeText::new(&line), out);
-                self.session = Some(now);
+        layout.is_streamed = delivery == Delivery::AlreadyStreamed;
+        if let Some(mut waiting) = self.turnstile.take_waiting() {
+            self.transcript.event(event, &mut waiting);
+            let page = &mut self.transcript.layout.page;
+            self.turnstile.wait(waiting, page, out);
+        } else {
+            self.transcript.event(event, out);
+            if self.transcript.layout.live {
+                self.turnstile.offer(event);
             }
         }
     }
 
-    fn started(&mut self, started: &RunStarted, out: &mut Vec<u8>) {
-        self.run = TranscriptRun {
-            is_open: true,
-            ..TranscriptRun::default()
-        };
-        match started.cause {
-            Cause::Prompt => (),
-            Cause::WakeUp => self.remark("· woken by background work", out),
-        }
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.turnstile.clear(&mut self.transcript.layout.page, out);
+        self.transcript.end(out);
     }
 
-    fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.run.has_items |= summary::is_of_agent(item);
-        match item {
-            Item::Tool(tool) => self.call_opened(tool, path, out),
-            Item::Plan(plan) => self.plan(plan, path, out),
-            Item::Subagent(agent) => self.agent_known(agent),
-            Item::Message(_) | Item::Reasoning(_) | Item::Compaction(_) | Item::Other(_) => (),
-        }
+    fn losses(&self) -> &Losses {
+        self.transcript.losses()
     }
 
-    fn updated(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        match item {
-            Item::Tool(tool) => self.call_updated(tool, path, out),
-            Item::Plan(plan) => self.plan(plan, path, out),
-            Item::Subagent(agent) => self.agent_known(agent),
-            Item::Message(_) | Item::Reasoning(_) | Item::Compaction(_) | Item::Other(_) => (),
-        }
+    fn clone_box(&self) -> Box<dyn Writer> {
+        Box::new(self.clone())
     }
+}
 
-    fn delta(&mut self, delta: &Delta<'_>) {
-        if delta.channel == Channel::Output
-            && let Some(open) = self.calls.iter_mut().find(|it| it.item == delta.item)
-            && open.printed.len() < MAX_PRINTED
-        {
-            open.printed.push_str(&delta.text.to_str());
-        }
-    }
-
-    fn closed(
-        &mut self,
-        closed: &ItemClosed<'_>,
-        path: &[ItemId<'_>],
-        heard: Delivery,
-        out: &mut Vec<u8>,
-    ) {
-        self.run.has_items |= summary::is_of_agent(&closed.item);
-        match &closed.item {
-            Item::Message(message) => self.message(message, path, heard, out),
-            Item::Reasoning(_) if heard == Delivery::AlreadyStreamed => (),
-            Item::Reasoning(reasoning) => self.reasoning(reasoning, path, out),
-            Item::Tool(tool) => self.call_closed(tool, closed.status, path, out),
-            Item::Plan(plan) => self.plans.retain(|it| it.item != plan.id),
-            Item::Subagent(agent) => self.agent_closed(agent, closed.status, path, out),
-            Item::Compaction(compaction) => self.compaction(compaction, path, out),
-            Item::Other(other) => self.other(other, path, out),
-        }
-    }
-
-    fn message(
-        &mut self,
-        message: &Message<'_>,
-        path: &[ItemId<'_>],
-        heard: Delivery,
-        out: &mut Vec<u8>,
-    ) {
-        if heard != Delivery::AlreadyStreamed {
-            self.write_speech(voice(message, path), &message.text, path, out);
-        }
-        if message.role == Role::Assistant && path.is_empty() && !message.text.is_empty() {
-            self.run.has_answer = true;
-        }
-        for part in &message.parts {
-            let text = match part {
-                Part::Image { media_type, data } => {
-                    self.losses.count("image");
-                    let size = size(data.len_bound() / 4 * 3);
-                    format!("[{media_type}, {size}]")
-                }
-                Part::ImageUrl { url } => format!("[image {url}]"),
-                Part::Other(raw) if source(raw).is_some() => continue,
-                Part::Other(raw) => compact(raw),
-            };
-            self.write_speech(MACHINE, &Text::new(text), path, out);
-        }
-        let sources = sources(&message.parts);
-        if !sources.is_empty() {
-            self.page.begin(BlockKind::Text, path, out);
-            self.page
-                .line(Indent(""), DIM, &SafeText::new("sources"), out);
-        }
-        for source in sources {
-            let line = match source.title {
-                Some(title) => format!("{title}  {}", source.place),
-                None => source.place,
-            };
-            self.page
-                .line(Indent("  "), DIM, &SafeText::new(&line), out);
-        }
-    }
-
-    fn reasoning(&mut self, reasoning: &Reasoning<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.write_speech(THINKING, &reasoning.text, path, out);
-        if reasoning.text.is_empty() && reasoning.encrypted.is_some() {
-            self.losses.count("hidden reasoning");
-            let text = Text::new("∴ thinking that only the model can read");
-            let voice = SpeechStyle {
-                mark: "",
-                ..MACHINE
-            };
-            self.write_speech(voice, &text, path, out);
-        }
-    }
-
+impl TextLayout {
     /// A whole text at once.
     fn write_speech(
         &mut self,
-        voice: SpeechStyle,
-        text: &Text<'_>,
+        style: SpeechStyle,
+        text: &str,
         path: &[ItemId<'_>],
         out: &mut Vec<u8>,
     ) {
-        let mut speech = Speech::new(voice, path);
-        speech.push(&text.to_str(), &mut self.page, out);
+        let mut speech = Speech::new(style, path);
+        speech.push(text, &mut self.page, out);
         if speech.finish(&mut self.page, out) {
             self.losses.count("cut text");
         }
-    }
-
-    fn compaction(&mut self, compaction: &Compaction<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let line = format!("⇣ {}", summary::compacted(compaction));
-        self.page.begin(BlockKind::Text, path, out);
-        self.page
-            .line(Indent(""), MAGENTA, &SafeText::new(&line), out);
-        if let Some(summary) = &compaction.summary {
-            let text = summary.to_str();
-            calls::note(&text, &self.page, &mut self.losses, out);
-        }
-    }
-
-    fn other(&mut self, other: &Other<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.page.begin(BlockKind::Text, path, out);
-        let line = format!("◦ {}", other.name);
-        self.page
-            .line(Indent(""), PLAIN, &SafeText::new(&line), out);
-        let text = match &other.text {
-            Some(text) => text.to_str().into_owned(),
-            None => compact(&other.data),
-        };
-        calls::note(&text, &self.page, &mut self.losses, out);
-    }
-
-    fn usage(&mut self, usage: &Usage<'_>, path: &[ItemId<'_>]) {
-        match usage.scope {
-            Scope::Call if path.is_empty() => self.run.n_turns += 1,
-            Scope::Call | Scope::Run | Scope::Session => (),
-        }
-        self.losses.count("usage report");
-    }
-
-    fn notice(&mut self, notice: &Notice<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        // The call itself will say that it was denied.
-        let is_told = notice.code == "permission_denied"
-            && (notice.item.as_ref()).is_some_and(|id| self.calls.iter().any(|it| it.item == *id));
-        if is_told {
-            return;
-        }
-        let (mark, style) = match notice.level {
-            Level::Debug => return self.losses.count("debug notice"),
-            Level::Info => ("· ", DIM),
-            Level::Warning => ("⚠ ", YELLOW),
-            Level::Error => ("✗ ", RED),
-        };
-        if notice.level == Level::Error {
-            self.run.error = Some(notice.text.clone().into_owned());
-        }
-        self.page.begin(BlockKind::Notice, path, out);
-        let mut text = notice.text.to_str();
-        if notice.code.starts_with("task_") {
-            // The text is only the task's own name.
-            text = Cow::Owned(format!("{}: {text}", notice.code.replace('_', " ")));
-        }
-        calls::marked(mark, style, &text, &self.page, &mut self.losses, out);
     }
 
     /// A word of our own about what is going on.
@@ -345,109 +155,321 @@ impl Transcript {
         self.page.line(Indent(""), DIM, &SafeText::new(text), out);
     }
 
-    fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        if let Some(answer) = &ended.answer
-            && !self.run.has_answer
-            && ended.outcome == Outcome::Completed
-        {
-            self.write_speech(ASSISTANT, answer, &[], out);
+    fn resume_hint(&mut self, hint: &str, out: &mut Vec<u8>) {
+        if !self.page.is_last(&BlockKind::End) {
+            self.page.begin(BlockKind::End, &[], out);
         }
-        self.calls.clear();
-        self.plans.clear();
-        let run = std::mem::take(&mut self.run);
-        // A session that was not found fails at once, and there is nothing to go on with.
-        self.can_resume |=
-            run.has_items || !matches!(ended.outcome, Outcome::Lost | Outcome::Failed);
-        self.page.begin(BlockKind::End, &[], out);
-        self.verdict(ended, &run, out);
+        self.page.line(Indent("  "), DIM, &SafeText::new(hint), out);
     }
 
-    fn verdict(&mut self, ended: &RunEnded<'_>, run: &TranscriptRun, out: &mut Vec<u8>) {
-        let style = match ended.outcome {
+    fn plan_entry(&self, text: &str, status: PlanStatus, out: &mut Vec<u8>) {
+        let (mark, style) = match status {
+            PlanStatus::Pending => ('☐', PLAIN),
+            PlanStatus::InProgress => ('◐', BOLD),
+            PlanStatus::Completed => ('☑', DIM),
+        };
+        let line = format!("{mark} {}", text.replace('\n', " "));
+        let line = SafeText::new(&line);
+        self.page.line(Indent("  "), style, &line, out);
+    }
+
+    fn verdict(&mut self, end: &RunEnd<'_>, out: &mut Vec<u8>) {
+        let style = match end.outcome {
             Outcome::Completed => GREEN,
             Outcome::Failed | Outcome::Limit => RED,
             Outcome::Aborted | Outcome::Refused | Outcome::Lost => YELLOW,
         };
-        let verdict = summary::outcome_label(ended.outcome, ended.duration_ms);
-        let facts = summary::summary_line(ended, run.n_turns, "turn").join(" · ");
-        let reason = ended.error.as_ref().map(|it| &it.message);
-        let reason = reason.filter(|it| {
-            let is_told = run.error.as_ref() == Some(it) || verdict.contains(&*it.to_str());
-            !is_told && !it.is_blank()
-        });
-        if let Some(reason) = reason {
+        let verdict = end.verdict;
+        let facts = end.facts.join(" · ");
+        if let Some(reason) = &end.reason {
             let text = format!("{verdict}: {reason}");
             calls::reason(style, &text, &self.page, &mut self.losses, out);
             if !facts.is_empty() {
-                self.page
-                    .line(Indent("  "), DIM, &SafeText::new(&facts), out);
+                let facts = SafeText::new(&facts);
+                self.page.line(Indent("  "), DIM, &facts, out);
             }
             return;
         }
         self.page.start(Indent(""), out);
-        self.page.put(style, &SafeText::new(&verdict), out);
+        self.page.put(style, &SafeText::new(verdict), out);
         if !facts.is_empty() {
-            self.page
-                .put(DIM, &SafeText::new(&format!(" · {facts}")), out);
+            let facts = format!(" · {facts}");
+            self.page.put(DIM, &SafeText::new(&facts), out);
         }
         self.page.end_line(out);
     }
-
-    /// How to go on with the session, once nothing more of it comes.
-    fn resume_hint(&mut self, out: &mut Vec<u8>) {
-        let session = self.session.take().filter(|_| self.can_resume);
-        self.can_resume = false;
-        if let Some(hint) = session.and_then(|it| summary::resume_hint(&it)) {
-            if !self.page.is_last(&BlockKind::End) {
-                self.page.begin(BlockKind::End, &[], out);
-            }
-            self.page
-                .line(Indent("  "), DIM, &SafeText::new(&hint), out);
-        }
-    }
 }
 
-impl Writer for Transcript {
-    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
-        let heard = self.turnstile.deliver(event, &mut self.page, out);
-        if heard == Delivery::Streamed {
-            return;
-        }
-        if let Some(mut waiting) = self.turnstile.take_waiting() {
-            self.write(event, heard, &mut waiting);
-            self.turnstile.wait(waiting, &mut self.page, out);
-        } else {
-            self.write(event, heard, out);
-            if self.live {
-                self.turnstile.offer(event);
-            }
-        }
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) {
-        self.turnstile.clear(&mut self.page, out);
-        if self.run.is_open {
-            self.ended(&RunEnded::new(Outcome::Lost, None), out);
-        }
-        self.resume_hint(out);
-    }
-
+impl Layout for TextLayout {
     fn losses(&self) -> &Losses {
         &self.losses
     }
 
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
+    fn losses_mut(&mut self) -> &mut Losses {
+        &mut self.losses
+    }
+
+    fn is_live(&self) -> bool {
+        self.live
+    }
+
+    fn session(&mut self, session: &SessionSummary, change: SessionChange, out: &mut Vec<u8>) {
+        match change {
+            SessionChange::Update(news) => return self.remark(&format!("· now {news}"), out),
+            SessionChange::Other { resume: Some(hint) } => self.resume_hint(&hint, out),
+            SessionChange::Other { resume: None } | SessionChange::First => (),
+        }
+        self.page.begin(BlockKind::Header, &[], out);
+        let line = session.headline();
+        self.page.line(Indent(""), BOLD, &SafeText::new(&line), out);
+    }
+
+    fn run_started(&mut self, run: &RunStart, out: &mut Vec<u8>) {
+        match run.cause {
+            Cause::Prompt => (),
+            Cause::WakeUp => self.remark("· woken by background work", out),
+        }
+    }
+
+    fn run_ended(&mut self, end: &RunEnd<'_>, _ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        if let Some(answer) = &end.answer {
+            self.write_speech(ASSISTANT, answer, &[], out);
+        }
+        self.page.begin(BlockKind::End, &[], out);
+        self.verdict(end, out);
+    }
+
+    fn prose(&mut self, author: Author, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let style = match author {
+            Author::Prompt => USER,
+            Author::Answer => ASSISTANT,
+            Author::Thought => THINKING,
+            Author::Task => MACHINE,
+            Author::Harness => HARNESS,
+        };
+        if !self.is_streamed {
+            self.write_speech(style, text, path, out);
+        }
+    }
+
+    fn attachment(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.write_speech(MACHINE, text, path, out);
+    }
+
+    fn picture(&mut self, picture: &Picture<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let text = match picture {
+            Picture::Data { media_type, data } => {
+                self.losses.count("image");
+                format!("[{media_type}, {}]", size(data.len() / 4 * 3))
+            }
+            Picture::Url(url) => format!("[image {url}]"),
+        };
+        self.write_speech(MACHINE, &text, path, out);
+    }
+
+    fn sources(&mut self, sources: &[SourceLink], path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.page.begin(BlockKind::Text, path, out);
+        let heading = SafeText::new("sources");
+        self.page.line(Indent(""), DIM, &heading, out);
+        for source in sources {
+            let line = match &source.title {
+                Some(title) => format!("{title}  {}", source.place),
+                None => source.place.clone(),
+            };
+            let line = SafeText::new(&line);
+            self.page.line(Indent("  "), DIM, &line, out);
+        }
+    }
+
+    fn hidden_reasoning(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let style = SpeechStyle {
+            mark: "∴ ",
+            ..MACHINE
+        };
+        self.write_speech(style, text, path, out);
+    }
+
+    fn compaction(&mut self, label: &str, summary: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let line = format!("⇣ {label}");
+        self.page.begin(BlockKind::Text, path, out);
+        let line = SafeText::new(&line);
+        self.page.line(Indent(""), MAGENTA, &line, out);
+        if !summary.is_empty() {
+            calls::note(summary, &self.page, &mut self.losses, out);
+        }
+    }
+
+    fn other(&mut self, other: &Other<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.page.begin(BlockKind::Text, path, out);
+        let line = format!("◦ {}", other.name);
+        let line = SafeText::new(&line);
+        self.page.line(Indent(""), PLAIN, &line, out);
+        let text = match &other.text {
+            Some(text) => text.to_str().into_owned(),
+            None => compact(&other.data),
+        };
+        calls::note(&text, &self.page, &mut self.losses, out);
+    }
+
+    fn notice(&mut self, level: Level, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let (mark, style) = match level {
+            Level::Debug | Level::Info => ("· ", DIM),
+            Level::Warning => ("⚠ ", YELLOW),
+            Level::Error => ("✗ ", RED),
+        };
+        self.page.begin(BlockKind::Notice, path, out);
+        calls::marked(mark, style, text, &self.page, &mut self.losses, out);
+    }
+
+    /// Announces a call once its input is known, if it has to be known before it ends.
+    fn call_known(
+        &mut self,
+        tool: &Tool<'_>,
+        call: &mut OpenCall,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        let has_followers = tool.class.kind == ToolKind::Task;
+        let is_wanted = has_followers || self.live && tool.class.kind != ToolKind::Todo;
+        if !is_wanted || tool.input.is_none() {
+            return;
+        }
+        if has_followers {
+            self.page.name_agent(&tool.id, &label(tool));
+        }
+        if !call.is_announced {
+            call.is_announced = true;
+            calls::announce(tool, None, path, &mut self.page, &mut self.losses, out);
+        }
+    }
+
+    fn call_closed(&mut self, closed: ClosedCall<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let ClosedCall {
+            tool,
+            status,
+            open,
+            mut took,
+        } = closed;
+        if !open.in_background {
+            self.page.forget_agent(&tool.id);
+        }
+        let is_ok = status == Status::Ok;
+        if tool.class.kind == ToolKind::Todo && is_ok {
+            return self.losses.count("todo call");
+        }
+        if is_ok && open.is_announced && calls::speaks_for_itself(tool) {
+            return self.losses.count("edit result");
+        }
+        if !open.is_announced {
+            let took = took.take();
+            calls::announce(tool, took, path, &mut self.page, &mut self.losses, out);
+        } else if !self.page.is_under(&tool.id) {
+            let took = took.take();
+            calls::remind(tool, took, path, &mut self.page, &mut self.losses, out);
+        }
+        let block = BlockKind::Call(tool.id.clone().into_owned());
+        self.page.resume(block, path);
+        for decision in &open.decisions {
+            if status == Status::Denied && is_shown(decision, tool) {
+                continue;
+            }
+            let line = format!("→ {decision}");
+            let line = SafeText::new(&line);
+            self.page.line(Indent("  "), YELLOW, &line, out);
+        }
+        if is_ok && calls::speaks_for_itself(tool) {
+            return self.losses.count("edit result");
+        }
+        let text = outcome(open, tool, status, &mut self.losses);
+        let end = calls::CallEnd {
+            status,
+            exit_code: tool.class.exit_code,
+            took,
+        };
+        calls::ending(&end, &text, &self.page, &mut self.losses, out);
+    }
+
+    fn agent_closed(
+        &mut self,
+        agent: &Subagent<'_>,
+        status: Status,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        if agent.background {
+            calls::agent(agent, status, path, &mut self.page, &mut self.losses, out);
+        }
+        self.page.forget_agent(&agent.call);
+    }
+
+    fn ask_opened(&mut self, ask: &OpenAsk, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        if self.live {
+            ask.write(path, &mut self.page, out);
+        }
+    }
+
+    fn ask_settled(
+        &mut self,
+        ask: &OpenAsk,
+        settled: &AskSettled<'_>,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        ask.settle(settled, path, &mut self.page, out);
+    }
+
+    /// Writes what is new in a plan.
+    fn plan(
+        &mut self,
+        plan: &Plan<'_>,
+        _shown: PlanDisplay,
+        before: Option<&ShownPlan>,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        let before = before.map(|it| it.entries.iter().cloned().collect());
+        let before: HashMap<String, PlanStatus> = before.unwrap_or_default();
+        let is_new = |it: &&PlanEntry<'_>| before.get(&*it.text.to_str()) != Some(&it.status);
+        let news: Vec<_> = plan.entries.iter().filter(is_new).collect();
+        if news.is_empty() {
+            return;
+        }
+        let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
+        let n_done = plan.entries.iter().filter(is_done).count();
+        let heading = format!("▤ plan {n_done}/{}", plan.entries.len());
+        self.page.begin(BlockKind::Text, path, out);
+        let heading = SafeText::new(&heading);
+        self.page.line(Indent(""), MAGENTA, &heading, out);
+        for entry in news {
+            self.plan_entry(&entry.text.to_str(), entry.status, out);
+        }
+    }
+
+    fn finish(&mut self, resume: Option<&str>, out: &mut Vec<u8>) {
+        if let Some(hint) = resume {
+            self.resume_hint(hint, out);
+        }
     }
 }
 
-fn voice(message: &Message<'_>, path: &[ItemId<'_>]) -> SpeechStyle {
-    match message.role {
-        Role::Assistant => ASSISTANT,
-        Role::User if path.is_empty() => USER,
-        Role::User => MACHINE,
-        Role::Harness => HARNESS,
+/// What to show under the headline of a call.
+fn outcome(open: OpenCall, tool: &Tool<'_>, status: Status, losses: &mut Losses) -> String {
+    let is_ok = status == Status::Ok;
+    match open.report {
+        Some(report) if is_ok => report,
+        None if is_ok && open.in_background => "goes on in the background".to_owned(),
+        Some(_) | None if tool.result.is_none() => open.printed,
+        Some(_) | None => calls::result_text(tool, losses),
     }
+}
+
+/// The result says that it was denied, and why.
+fn is_shown(decision: &str, tool: &Tool<'_>) -> bool {
+    let Some(reason) = decision.strip_prefix("denied") else {
+        return false;
+    };
+    let result = calls::result_text(tool, &mut Losses::default());
+    result.contains(reason.trim_start_matches(": "))
 }
 
 #[cfg(test)]

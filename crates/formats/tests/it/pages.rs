@@ -35,7 +35,7 @@ pub(crate) fn strip_style(page: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Elements are known, nested and closed; attributes are known and quoted; links lead outside or to a turn.
+/// Elements are known, nested and closed; attributes are known and quoted; links lead outside or to a run.
 pub(crate) fn html(page: &[u8], n_runs: usize) -> Result<(), String> {
     let page = std::str::from_utf8(page).map_err(|err| err.to_string())?;
     let Some(mut rest) = page.strip_prefix("<!doctype html>\n") else {
@@ -85,7 +85,7 @@ fn attributes(mut rest: &str) -> Result<(), String> {
         };
         let is_safe = match name {
             "href" => {
-                let schemes = ["https://", "http://", "mailto:", "#turn-"];
+                let schemes = ["https://", "http://", "mailto:", "#run-"];
                 let value = value.to_ascii_lowercase();
                 schemes.iter().any(|it| value.starts_with(it))
             }
@@ -140,7 +140,7 @@ pub(crate) fn markdown(page: &[u8], n_runs: usize) -> Result<(), String> {
                 *counts.entry(tag).or_default() += 1;
             }
             "!-- made with linkspan --" => *counts.entry("last").or_default() += 1,
-            _ if tag.starts_with("!-- end of turn ") => *counts.entry("end").or_default() += 1,
+            _ if tag.starts_with("!-- end of run ") => *counts.entry("end").or_default() += 1,
             _ => return Err(format!("strange HTML: <{tag}>")),
         }
     }

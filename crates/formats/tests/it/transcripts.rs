@@ -90,7 +90,7 @@ fn a_whole_run() {
 
         Everything is done: created notes/new.txt and edited src/calc.py.
 
-        ✓ done in 0.8s · 3 turns · 396 in / 45 out tokens · $0.0014
+        ✓ done in 0.8s · 3 requests · 396 in / 45 out tokens · $0.0014
           claude --resume 865d1047-39ef-4c41-b0f7-eb64d2c79f2c
     "#]],
     );
@@ -123,7 +123,7 @@ fn a_sub_agent_stands_behind_a_bar() {
 
             The subagent counted the files.
 
-            ✓ done in 2.5s · 2 turns · 264 in / 30 out tokens · $0.0018
+            ✓ done in 2.5s · 2 requests · 264 in / 30 out tokens · $0.0018
               claude --resume 4357180c-f7bb-46a6-9764-e7e601c60ab4
         "#]],
     );
@@ -165,7 +165,7 @@ fn alternating_agents_are_kept_apart() {
 
         Both done.
 
-        ✓ done in 0.8s · 2 turns · 264 in / 30 out tokens · $0.0027
+        ✓ done in 0.8s · 2 requests · 264 in / 30 out tokens · $0.0027
           claude --resume f8835377-aaa7-4cc6-bdcc-f1695f647ddd
     "#]],
     );
@@ -195,7 +195,7 @@ fn a_background_agent_reports_later() {
 
             Background agent finished.
 
-            ✓ done in 0.1s · 3 turns · 132 in / 15 out tokens · $0.0023
+            ✓ done in 0.1s · 3 requests · 132 in / 15 out tokens · $0.0023
               claude --resume bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
         "#]],
     );
@@ -226,7 +226,7 @@ fn permissions_in_a_file_stand_with_their_calls() {
 
             Finished with permissions.
 
-            ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
+            ✓ done in 2.3s · 3 requests · 396 in / 45 out tokens · $0.0014 · 1 denied
               claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
         "#]],
     );
@@ -264,7 +264,7 @@ fn permissions_are_asked_when_a_client_is_attached() {
 
             Finished with permissions.
 
-            ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
+            ✓ done in 2.3s · 3 requests · 396 in / 45 out tokens · $0.0014 · 1 denied
               claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
         "#]],
     );
@@ -292,7 +292,7 @@ fn a_plan_shows_what_changed() {
 
         Tasks are tracked.
 
-        ✓ done in 1.6s · 4 turns · 528 in / 60 out tokens · $0.0018
+        ✓ done in 1.6s · 4 requests · 528 in / 60 out tokens · $0.0018
           claude --resume 4faa3364-8214-47ef-be72-c6b37134e0f5
     "#]],
     );
@@ -308,13 +308,13 @@ fn a_settled_question_shows_the_answer() {
 
             › x
 
-            ● AskUserQuestion  Which color?
+            ● Question  Which color?
               → Blue
               ⎿ Your questions have been answered: "Which color?"="Blue". You can now continue with these answers in mind.
 
             You chose.
 
-            ✓ done in 0.2s · 2 turns · 264 in / 30 out tokens · $0.0009
+            ✓ done in 0.2s · 2 requests · 264 in / 30 out tokens · $0.0009
               claude --resume a586a876-4214-4c71-9b17-8cc1310c37e3
         "#]],
     );

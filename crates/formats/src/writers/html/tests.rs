@@ -108,9 +108,9 @@ fn html_in_markdown_is_text() {
 #[test]
 fn links_lead_to_pages_and_letters_only() {
     check(
-        "[a](https://x.y/?a=1&b=\"2\") <me@x.y> [b](javascript:alert(1)) [c](data:text/html,x) [d](//x.y) [e](JAVAscript:x) [f](#turn-1)",
+        "[a](https://x.y/?a=1&b=\"2\") <me@x.y> [b](javascript:alert(1)) [c](data:text/html,x) [d](//x.y) [e](JAVAscript:x) [f](#run-1)",
         expect_test::expect![[r##"
-            <p><a href="https://x.y/?a=1&amp;b=&quot;2&quot;" rel="noopener noreferrer">a</a> <a href="mailto:me@x.y" rel="noopener noreferrer">me@x.y</a> b <code>javascript:alert(1)</code> c <code>data:text/html,x</code> d <code>//x.y</code> e <code>JAVAscript:x</code> f <code>#turn-1</code></p>
+            <p><a href="https://x.y/?a=1&amp;b=&quot;2&quot;" rel="noopener noreferrer">a</a> <a href="mailto:me@x.y" rel="noopener noreferrer">me@x.y</a> b <code>javascript:alert(1)</code> c <code>data:text/html,x</code> d <code>//x.y</code> e <code>JAVAscript:x</code> f <code>#run-1</code></p>
         "##]],
     );
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{ItemId, Losses, Raw, Status, Text, Tool, ToolKind};
+use model::{Losses, Raw, Status, Text, Tool, ToolKind};
 
 use super::agents::hash;
 use super::{Renderer, truncated};
@@ -82,20 +82,6 @@ pub(crate) enum CardPart<'a> {
     Nothing,
 }
 
-/// A call that has not ended.
-#[derive(Clone, Debug)]
-pub(super) struct OpenCard {
-    pub(super) item: ItemId<'static>,
-    /// What the agent it starts is called, and what that is about.
-    pub(super) prose: Option<(String, Option<String>)>,
-    pub(super) printed: String,
-    /// The agent it started goes on when it has ended.
-    pub(super) in_background: bool,
-    pub(super) decisions: Vec<String>,
-    /// What the agent it started reported.
-    pub(super) report: Option<String>,
-}
-
 /// The last words of an agent, which need no repeating.
 #[derive(Debug)]
 pub(super) struct LastText {
@@ -112,21 +98,8 @@ impl LastText {
     }
 }
 
-impl OpenCard {
-    pub(super) fn new(item: &ItemId<'_>) -> Self {
-        Self {
-            item: item.clone().into_owned(),
-            prose: None,
-            printed: String::new(),
-            in_background: false,
-            decisions: Vec::new(),
-            report: None,
-        }
-    }
-}
-
 impl CardOutcome {
-    pub(super) fn of(status: Status, exit_code: Option<i32>) -> Self {
+    pub(crate) fn of(status: Status, exit_code: Option<i32>) -> Self {
         match status {
             Status::Ok => match exit_code.filter(|it| *it != 0) {
                 Some(code) => Self::Exit(code),

@@ -1,5 +1,5 @@
 use expect_test::{Expect, expect};
-use model::Event;
+use model::{Event, Writer};
 
 use super::super::html::Html;
 use super::super::markdown::Markdown;
@@ -22,7 +22,7 @@ fn write_event<M: Renderer>(
 }
 
 fn page(markup: impl Renderer, events: &[TestEvent]) -> String {
-    let mut story = PageTranscript::new(markup, &WriterConfig::default());
+    let mut story = PageTranscript::page(markup, &WriterConfig::default());
     let mut out = Vec::new();
     for (n, told) in events.iter().enumerate() {
         write_event(&mut story, n + 1, told, &mut out);
@@ -71,7 +71,7 @@ fn returned(path: &'static str, id: &str, result: &str) -> TestEvent {
 
 fn check(events: &[TestEvent], expect: Expect) {
     let page = page(Markdown, events);
-    let body = page.split_once("## Turn 1\n\n").unwrap().1;
+    let body = page.split_once("## Run 1\n\n").unwrap().1;
     let body = body.split_once("**? cut off**").unwrap().0;
     expect.assert_eq(body);
 }
@@ -142,7 +142,7 @@ fn a_prompt_is_shown_once_and_becomes_the_title() {
 
         · early
 
-        ## Turn 1
+        ## Run 1
 
         > Do \*it\*\
         > now
@@ -160,10 +160,10 @@ fn a_verbose_sub_agent_is_shown_in_parts() {
     for at in 0..n {
         events.push(message(r#"["a"]"#, &at.to_string(), "assistant", &much));
     }
-    let mut story = PageTranscript::new(Html, &WriterConfig::default());
+    let mut story = PageTranscript::page(Html, &WriterConfig::default());
     for (seq, told) in events.iter().enumerate() {
         write_event(&mut story, seq + 1, told, &mut Vec::new());
-        assert!(story.agents.n_held() <= agents::MAX_HELD);
+        assert!(story.layout.agents.n_held() <= agents::MAX_HELD);
     }
     let page = page(Html, &events);
     assert_eq!(page.matches(&much).count(), n);

@@ -9,6 +9,7 @@ use super::page::{
 use crate::writers::content::{ResultPart, blocks};
 use crate::writers::diff::{self, Side};
 use crate::writers::labels::{compact, label_and_target, size, unwrapped};
+use crate::writers::page_transcript::card::CardOutcome;
 
 /// Lines of output that are shown; a person who wants more has the recording.
 pub(super) const MAX_LINES: usize = 12;
@@ -70,7 +71,7 @@ pub(super) fn ending(
         exit_code,
         took,
     } = end;
-    let (status, exit_code) = (*status, *exit_code);
+    let (status, exit_code) = (*status, exit_code.filter(|code| *code != 0));
     // The agent says the exit code in words, too.
     let said = exit_code.map(|code| format!("Exit code {code}"));
     let text = said
@@ -83,19 +84,16 @@ pub(super) fn ending(
     };
     let (head, n_more) = beginning(text.trim_matches('\n').trim_end());
     let safe = SafeText::new(head);
-    let mark = match (status, exit_code) {
-        (Status::Ok, None) => None,
-        (Status::Ok, Some(code)) => Some((YELLOW, format!("exit {code}"))),
-        (Status::Error, Some(code)) => Some((RED, format!("✗ exit {code}"))),
-        (Status::Error, None) => Some((RED, "✗ failed".to_owned())),
-        (Status::Denied, _) => Some((YELLOW, "⊘ denied".to_owned())),
-        (Status::Cancelled, _) => Some((YELLOW, "⊘ cancelled".to_owned())),
-        (Status::Lost, _) => Some((YELLOW, "? nobody saw how it ended".to_owned())),
+    let (style, sign) = match status {
+        Status::Ok => (YELLOW, ""),
+        Status::Error => (RED, "✗ "),
+        Status::Denied | Status::Cancelled => (YELLOW, "⊘ "),
+        Status::Lost => (YELLOW, "? "),
     };
-    let mark = mark.map(|(style, mark)| match took {
-        Some(took) => (style, format!("{mark} after {took}")),
-        None => (style, mark),
-    });
+    let after = took.as_ref().map(|it| format!(" after {it}"));
+    let after = after.unwrap_or_default();
+    let mark = CardOutcome::of(status, exit_code).label();
+    let mark = mark.map(|it| (style, format!("{sign}{it}{after}")));
     let mut rows = Rows::new(page, out);
     match (mark, safe.as_str()) {
         (None, "") => {

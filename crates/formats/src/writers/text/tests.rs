@@ -1,8 +1,10 @@
+use std::borrow::Cow;
+
 use expect_test::{Expect, expect};
 use model::{
-    Ask, AskId, AskKind, AskSettled, Binding, Change, Class, Decision, Diff, Mcp, McpServer,
-    Origin, Plan, PlanEntry, PlanStatus, Raw, RunError, RunId, SessionId, Status, Tool, ToolKind,
-    ToolResult,
+    Ask, AskId, AskKind, Binding, Body, Change, Channel, Class, Decision, Delta, Diff, Item,
+    ItemClosed, Mcp, McpServer, Message, Notice, Origin, Raw, Role, RunError, RunId, RunStarted,
+    SessionBound, SessionId, Text, Timestamp, ToolResult,
 };
 
 use super::*;
@@ -22,7 +24,7 @@ const fn config(live: bool, color: bool) -> WriterConfig {
 
 /// Events in, a transcript out.
 fn written(config: &WriterConfig, events: &[Event<'_>]) -> String {
-    let mut writer = Transcript::new(config);
+    let mut writer = TextTranscript::new(config);
     let mut out = Vec::new();
     for event in events {
         writer.event(event, &mut out);
@@ -165,7 +167,7 @@ fn every_way_to_end() {
 
             ✗ failed after 3.2s: no key
 
-            ⊘ aborted after 3.2s
+            ⊘ stopped after 3.2s
 
             ⊘ refused after 3.2s
 
@@ -338,7 +340,7 @@ fn how_calls_look() {
           ⎿ ⊘ cancelled
 
         ● Magic  {"a":1}
-          ⎿ ? nobody saw how it ended
+          ⎿ ? end not seen
 
         ● Bash  true
           ⎿ (no output)

@@ -1,6 +1,6 @@
 // The asks that were answered in this browser, so that they are known after a reload. Bounded.
 
-import { forget, recall, remember } from "./store.js";
+import { forget, recall, remember } from "./storage.js";
 
 const KEY = "linkspan.answered";
 const MAX = 300;

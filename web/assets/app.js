@@ -12,25 +12,17 @@ import { blank, missing, pills, progress, say, showLink } from "./frame.js";
 import { gate } from "./gate.js";
 import { showKeys } from "./help.js";
 import { listenToKeys } from "./keys.js";
-import { Known, summary } from "./known.js";
 import { SessionList } from "./list.js";
 import { forgetRights, learnRights, may, onRights } from "./me.js";
 import { readPast } from "./past.js";
-import { Pending, startingRow, unmade } from "./pending.js";
+import { Pending, unmade } from "./pending.js";
 import { Socket } from "./socket.js";
 import { Stop } from "./stop.js";
+import { Store, summary } from "./store.js";
 import { dropToken, forgetToken, onSignedIn, onSignedOut, rememberToken, takeToken, token } from "./token.js";
 import { clearTop, drawTop, tickTop } from "./top.js";
 import { openFile } from "./viewer.js";
 import { isRecording } from "./words.js";
-
-const socket = new Socket();
-const known = new Known();
-const list = new SessionList(known);
-const feed = new Feed(byId("scroll"));
-const composer = new Composer();
-const agents = new Agents(composer);
-const stop = new Stop();
 
 /**
  * @typedef {object} Open
@@ -38,24 +30,51 @@ const stop = new Stop();
  * @property {Follower} follower
  * @property {Map<string, boolean>} canChange
  * @property {Pending} pending
- * @property {{ rows: View.Row[], title: string }} past what a fork began with
+ * @property {{ of: string, rows: View.Row[], title: string }} past what a fork began with, and of which parent that is shown or asked for
  */
 
-/** The open session; its id is linkspan's own, and empty while it is being made. @type {Open | undefined} */
-let open;
-/** The session that was just made, and the prompts that made it. @type {{ id: string, session: Wire.Session, pending: Pending } | undefined} */
-let made;
-/** The parent whose past is shown, or asked for. */
-let pastOf = "";
-/** The row that says that a session is starting. @type {View.PendingRow | undefined} */
-let starting;
-let isAtEnd = true;
-let isForking = false;
-let isCostShown = false;
+/**
+ * @typedef {object} PageState
+ * @property {Open | undefined} open the open session; its id is linkspan's own, and empty while it is being made
+ * @property {{ id: string, session: Wire.Session, pending: Pending } | undefined} made the session that was just made, and the prompts that made it
+ * @property {number} visit counts navigations: an answer that comes after the next one is not for us
+ * @property {number} refresh counts the times that the details were asked for, because answers may come in another order
+ * @property {number} rows counts the changes of what the feed shows
+ * @property {string} words what is said in the place of a title while nothing is open
+ * @property {boolean} isAtEnd
+ * @property {boolean} isForking
+ * @property {boolean} isCostShown
+ */
+
+/** @type {Store<PageState>} */
+const store = new Store({
+  open: undefined,
+  made: undefined,
+  visit: 0,
+  refresh: 0,
+  rows: 0,
+  words: "",
+  isAtEnd: true,
+  isForking: false,
+  isCostShown: false,
+});
+const socket = new Socket();
+const list = new SessionList(store);
+const feed = new Feed(byId("scroll"));
+const composer = new Composer();
+const agents = new Agents(composer);
+const stop = new Stop();
+
 /** The request after whose answer every change is told. */
 const HELLO = "hello";
-/** Counts navigations: an answer that comes after the next one is not for us. */
-let visit = 0;
+
+store.watch((it) => [it.open?.follower, it.rows], () => feed.changed());
+store.watch((it) => [it.open?.follower, it.rows, it.isAtEnd], drawPills);
+store.watch((it) => [it.open?.session.id], ({ open }) => list.mark(open?.session.id ?? ""));
+store.watch((it) => [it], () => {
+  aim();
+  draw();
+});
 
 socket.onState = (state) => {
   showLink(state);
@@ -73,6 +92,7 @@ socket.onOpen = () => {
 socket.onFrame = (text) => {
   if (text.startsWith('{"v":')) {
     // An event names its session early; only what is followed has to be read.
+    const { open } = store.state;
     if (open && text.slice(0, 400).includes(`"session":"${open.session.id}"`)) open.follower.push(text);
     return;
   }
@@ -81,24 +101,19 @@ socket.onFrame = (text) => {
   if (message.requestId === HELLO) catchUp();
   else if (message.type === "bridge.session") sessionChanged(message.session);
   else if (message.type === "bridge.sessions_changed") void list.refresh();
-  else if (message.type === "bridge.detached" && message.sessionId === open?.session.id) void open?.follower.sync();
+  else if (message.type === "bridge.detached" && message.sessionId === store.state.open?.session.id)
+    void store.state.open?.follower.sync();
 };
 
-feed.onEnd = (now) => {
-  isAtEnd = now;
-  drawPills();
-};
+feed.onEnd = (isAtEnd) => store.update({ isAtEnd });
 list.onError = (error) => {
   if (error instanceof ApiError && error.status === 401) refuse();
 };
 composer.onSend = send;
 agents.onFound = rememberToken;
 agents.onRefused = refuse;
-stop.onChange = draw;
-composer.onCancelFork = () => {
-  isForking = false;
-  aim();
-};
+stop.onChange = () => store.update({});
+composer.onCancelFork = () => store.update({ isForking: false });
 
 addEventListener("hashchange", () => {
   if (takeToken()) start();
@@ -110,7 +125,7 @@ listenToKeys({ list, feed, back, toAsk, write: () => composer.focus() });
 setInterval(() => {
   if (document.hidden) return;
   feed.tick();
-  if (open) tickTop(open.follower.story);
+  if (store.state.open) tickTop(store.state.open.follower.story);
 }, 1000);
 setInterval(() => list.draw(), 20_000);
 
@@ -147,11 +162,8 @@ function rightsChanged() {
   composer.rights();
   agents.draw();
   list.draw();
-  for (const row of open?.follower.story.asks.values() ?? []) row.version += 1;
-  isForking &&= may("submitPrompt");
-  feed.changed();
-  aim();
-  draw();
+  for (const row of store.state.open?.follower.story.asks.values() ?? []) row.version += 1;
+  store.update({ isForking: store.state.isForking && may("submitPrompt"), rows: store.state.rows + 1 });
   // The queue offers to take prompts back.
   void refreshDetail();
 }
@@ -165,15 +177,16 @@ function refuse() {
 
 function signedOut() {
   composer.clear();
+  shut("signedOut");
+  // Leaving a session keeps its draft, so they are forgotten after that.
   forgetDrafts();
   forgetAnswers();
-  shut("signedOut");
 }
 
 /** Nothing of what was shown stays in the document. @param {"refused" | "signedOut"} why */
 function shut(why) {
   socket.stop();
-  visit += 1;
+  store.update({ visit: store.state.visit + 1 });
   leave();
   feed.show(undefined, undefined);
   list.clear();
@@ -190,20 +203,19 @@ function catchUp() {
   void learnRights();
   if (!agents.isKnown) void agents.find();
   void list.refresh();
-  void open?.follower.sync();
+  void store.state.open?.follower.sync();
   void refreshDetail();
 }
 
 /** Opens what the address names. */
 async function navigate() {
-  const here = (visit += 1);
-  const name = /^#\/s\/([^?&]+)/.exec(location.hash)?.[1];
+  const encoded = /^#\/s\/([^?&]+)/.exec(location.hash)?.[1];
+  const name = encoded === undefined ? undefined : decodeURIComponent(encoded);
+  const { made } = store.state;
   leave();
   if (made === undefined) stop.reset();
-  isForking = false;
-  isCostShown = false;
-  pastOf = "";
-  starting = undefined;
+  const visit = store.state.visit + 1;
+  store.update({ visit, made: undefined, words: "", isForking: false, isCostShown: false });
   document.body.classList.toggle("in-session", name !== undefined);
   document.body.classList.toggle("at-start", location.hash === "#/new");
   byId("start").hidden = name !== undefined;
@@ -211,61 +223,57 @@ async function navigate() {
   byId("progress").hidden = true;
   blank([]);
   feed.show(undefined, undefined);
-  const justMade = made;
-  made = undefined;
-  if (justMade && name !== undefined && justMade.id === decodeURIComponent(name)) {
+  if (name === undefined) return;
+  if (made?.id === name) {
     // Nothing disappears while the server is asked for more.
-    follow({ ...justMade.session, id: justMade.id, queue: [], asks: [], runs: [] }, justMade.pending);
+    follow({ ...made.session, queue: [], asks: [], runs: [] }, made.pending);
     void refreshDetail();
     return;
   }
-  if (name === undefined) {
-    list.current = "";
-    list.draw();
-    aim();
-    draw();
-    return;
-  }
-  const askedAt = known.now();
+  const isHere = () => visit === store.state.visit;
+  const askedAt = store.version;
   try {
-    const detail = await get(sessionPath(decodeURIComponent(name)));
-    if (here !== visit) return;
+    const detail = await get(sessionPath(name));
+    if (!isHere()) return;
     // Found by its native id: from here on it has its own address.
-    if (detail.id !== decodeURIComponent(name)) history.replaceState(null, "", `#/s/${encodeURIComponent(detail.id)}`);
+    if (detail.id !== name) history.replaceState(null, "", `#/s/${encodeURIComponent(detail.id)}`);
     follow(detail, new Pending(), askedAt);
   } catch (error) {
-    if (here !== visit) return;
+    if (!isHere()) return;
     if (error instanceof ApiError && error.status === 401) return refuse();
-    if (error instanceof ApiError && error.status === 404) missing(decodeURIComponent(name));
-    else clearTop(sentence(error));
+    if (error instanceof ApiError && error.status === 404) missing(name);
+    else store.update({ words: sentence(error) });
     // The server may only be on its way back.
-    if (error instanceof ApiError && error.status === 0) setTimeout(() => here === visit && void navigate(), 1500);
+    if (error instanceof ApiError && error.status === 0) setTimeout(() => isHere() && void navigate(), 1500);
   }
 }
 
 /** Lets go of the open session. */
 function leave() {
-  if (open) {
-    open.follower.stop();
-    if (open.session.id) socket.send({ control: "unsubscribe", sessionId: open.session.id });
-  }
-  open = undefined;
+  const { open } = store.state;
+  if (!open) return;
+  open.follower.stop();
+  if (open.session.id) socket.send({ control: "unsubscribe", sessionId: open.session.id });
+  store.update({ open: undefined });
+}
+
+/** Changes what is known of the open session, if it is still the one that this follows. @param {Follower} follower @param {Partial<Open>} change */
+function change(follower, change) {
+  const { open, rows } = store.state;
+  if (open?.follower === follower) store.update({ open: { ...open, ...change }, rows: rows + 1 });
 }
 
 /** Shows a session and what comes. @param {Wire.SessionDetail} detail @param {Pending} pending @param {number} askedAt */
-function follow(detail, pending, askedAt = known.now()) {
+function follow(detail, pending, askedAt = store.version) {
   const { id } = detail;
   const follower = new Follower(id, (since) => socket.send({ control: "subscribe", sessionId: id, since }));
-  const canChange = new Map();
-  /** @type {Open} */
-  const it = { session: summary(detail), follower, canChange, pending, past: { rows: [], title: "" } };
-  open = it;
-  list.current = id;
-  list.draw();
   const { story } = follower;
-  feed.show(() => [it.past.rows, story.rows, coming(it)], {
+  const canChange = new Map();
+  const past = { of: "", rows: [], title: "" };
+  store.update({ open: { session: summary(detail), follower, canChange, pending, past } });
+  feed.show(parts, {
     session: id,
-    isRecording: () => isRecording(it.session.engine),
+    isRecording: () => isRecording(store.state.open?.session.engine ?? detail.engine),
     canChange: (row) => canChange.get(row.id) ?? false,
     settle,
     openFile: (path) => void openFile(id, path),
@@ -274,13 +282,12 @@ function follow(detail, pending, askedAt = known.now()) {
   let nAsks = 0;
   let wasRunning = false;
   follower.onChange = () => {
+    const { open } = store.state;
     if (open?.follower !== follower) return;
-    progress(follower, it.session.head);
+    progress(follower, open.session.head);
     pending.seen(story);
     if (!follower.isCaughtUp) return;
-    feed.changed();
-    draw();
-    drawPills();
+    change(follower, {});
     if (story.asks.size > nAsks) {
       feed.attend();
       say(`Approval needed: ${[...story.asks.values()].at(-1)?.ask.title ?? ""}`);
@@ -294,59 +301,57 @@ function follow(detail, pending, askedAt = known.now()) {
   };
   follower.onError = (error) => {
     if (error instanceof ApiError && error.status === 401) refuse();
-    else if (socket.state === "open") setTimeout(() => open?.follower === follower && void follower.sync(), 1000);
+    else if (socket.state === "open")
+      setTimeout(() => store.state.open?.follower === follower && void follower.sync(), 1000);
   };
   if (id) void follower.sync();
 }
 
-/** What is on its way and no event shows yet. @param {Open} it @returns {View.Row[]} */
-function coming(it) {
-  if (it.pending.rows.length > 0) return it.pending.rows;
-  return it.session.state === "starting" && it.follower.isCaughtUp ? [(starting ??= startingRow(it.session.engine))] : [];
+/** What the feed shows: the past of a fork, the story, and what is on its way and no event shows yet. @returns {View.Row[][]} */
+function parts() {
+  const { open } = store.state;
+  if (!open) return [];
+  const { session, follower, pending, past } = open;
+  const isStarting = session.state === "starting" && follower.isCaughtUp;
+  return [past.rows, follower.story.rows, isStarting ? pending.starting(session.engine) : pending.rows];
 }
 
-/** Shows what a fork began with. @param {Open} it @param {{ session: string, seq: number }} parent */
-async function showPast(it, parent) {
+/** Shows what a fork began with. @param {Follower} follower @param {{ session: string, seq: number }} parent */
+async function showPast(follower, parent) {
+  change(follower, { past: { of: parent.session, rows: [], title: "" } });
   try {
-    it.past = await readPast(parent, it.follower.signal);
-  } catch (error) {
+    const past = await readPast(parent, follower.signal);
+    change(follower, { past: { of: parent.session, ...past } });
+  } catch {
     // A parent that was removed leaves its child without a past.
-    if (it.follower.signal.aborted) return;
   }
-  if (open !== it) return;
-  feed.changed();
-  draw();
 }
 
 /** A prompt is on its way: it is seen at once, in the session that is open or in one that is being made. @param {import("./composer.js").Sent} sent */
 function send({ prompt, target, engine }) {
-  const here = visit;
-  if (target.kind !== "session" || !open) begin(prompt, engine);
-  const it = open;
-  const story = it?.follower.story;
-  const isBusy = it !== undefined && target.kind === "session" && it.session.state !== "idle";
-  const row = it?.pending.add({ prompt, engine, isBusy, after: story?.cursor ?? 0 });
-  isForking = false;
-  aim();
+  const { visit } = store.state;
+  if (target.kind !== "session" || !store.state.open) begin(prompt, engine);
+  const { open } = store.state;
+  if (!open) return { accepted: () => {}, refused: () => {} };
+  const { follower, pending } = open;
+  const isBusy = target.kind === "session" && open.session.state !== "idle";
+  const row = pending.add({ prompt, engine, isBusy, after: follower.story.cursor });
+  store.update({ isForking: false, rows: store.state.rows + 1 });
   feed.toEnd();
-  feed.changed();
-  draw();
   return {
-    accepted: (/** @type {import("./composer.js").Accepted} */ answer) => {
-      if (it && row) accepted(it, row, answer, here === visit);
-    },
+    accepted: (/** @type {import("./composer.js").Accepted} */ answer) =>
+      accepted(open, row, answer, visit === store.state.visit),
     refused: () => {
-      if (it && row) it.pending.drop(row);
-      if (here !== visit || !it || open !== it) return;
+      pending.drop(row);
+      if (visit !== store.state.visit || store.state.open?.follower !== follower) return;
       // A session that was not made is not there; a fork goes back to its parent.
-      if (it.session.id === "") {
+      if (open.session.id === "") {
         stop.reset();
         void navigate();
         if (target.kind === "fork") fork();
         return;
       }
-      feed.changed();
-      draw();
+      change(follower, {});
     },
   };
 }
@@ -362,45 +367,42 @@ function begin(prompt, engine) {
 }
 
 /** @param {Open} it @param {View.PendingRow} row @param {import("./composer.js").Accepted} answer @param {boolean} isHere */
-function accepted(it, row, answer, isHere) {
-  it.pending.accept(row, answer);
-  if (row.isStopped) void stop.now(answer.session);
-  if (it.session.id === answer.session) {
-    it.pending.seen(it.follower.story);
-    feed.changed();
-    draw();
+function accepted({ session, follower, pending }, row, answer, isHere) {
+  const id = answer.session;
+  pending.accept(row, answer);
+  if (row.isStopped) void stop.now(id);
+  if (session.id === id) {
+    pending.seen(follower.story);
+    change(follower, {});
     void refreshDetail();
   } else if (isHere) {
-    made = { id: answer.session, session: { ...it.session, id: answer.session }, pending: it.pending };
-    location.hash = `#/s/${encodeURIComponent(answer.session)}`;
+    store.update({ made: { id, session: { ...session, id }, pending } });
+    location.hash = `#/s/${encodeURIComponent(id)}`;
   }
 }
 
 /** @param {Wire.Session} session */
 function sessionChanged(session) {
-  known.hear(session);
+  store.message(session);
   list.put(session);
+  const { open } = store.state;
   if (open?.session.id !== session.id) return;
   const before = open.session;
-  open.session = session;
   open.pending.state(session.state);
-  feed.changed();
+  change(open.follower, { session });
   if (before.queue !== session.queue || before.state !== session.state) void refreshDetail();
-  aim();
-  draw();
 }
 
-/** Counts the times it was asked for, because answers may come in another order. */
-let nRefreshes = 0;
-
 async function refreshDetail() {
-  const it = open;
-  if (!it || it.session.id === "") return;
-  const n = ++nRefreshes;
-  const askedAt = known.now();
+  const { open } = store.state;
+  if (!open || open.session.id === "") return;
+  const refresh = store.state.refresh + 1;
+  store.update({ refresh });
+  const askedAt = store.version;
   try {
-    const detail = await get(sessionPath(it.session.id));
-    if (open === it && n === nRefreshes) takeDetail(detail, askedAt);
+    const detail = await get(sessionPath(open.session.id));
+    const isLast = refresh === store.state.refresh && store.state.open?.follower === open.follower;
+    if (isLast) takeDetail(detail, askedAt);
   } catch {
     // The next change, or the next connection, asks again.
   }
@@ -408,31 +410,23 @@ async function refreshDetail() {
 
 /** @param {Wire.SessionDetail} detail @param {number} askedAt */
 function takeDetail(detail, askedAt) {
+  const { open } = store.state;
   if (!open) return;
-  const told = summary(detail);
-  open.session = known.reply(told, askedAt);
+  const { follower, canChange, past } = open;
+  const replied = summary(detail);
+  const session = store.reply(replied, askedAt);
   // The socket was faster: what it has no words for is asked for again.
-  if (open.session !== told) void refreshDetail();
-  const { parent } = open.session;
-  if (parent && parent.session !== pastOf) {
-    pastOf = parent.session;
-    void showPast(open, parent);
-  }
-  let isNew = false;
-  for (const it of detail.asks ?? []) {
-    isNew ||= open.canChange.get(it.id) !== it.can_change;
-    open.canChange.set(it.id, it.can_change);
-  }
-  if (isNew) {
-    for (const row of open.follower.story.asks.values()) row.version += 1;
-    feed.changed();
-  }
-  composer.queue(detail.queue ?? [], detail.id, () => void refreshDetail());
-  aim();
-  draw();
+  if (session !== replied) void refreshDetail();
+  if (session.parent && session.parent.session !== past.of) void showPast(follower, session.parent);
+  const isNew = detail.asks.some((it) => canChange.get(it.id) !== it.can_change);
+  for (const it of detail.asks) canChange.set(it.id, it.can_change);
+  if (isNew) for (const row of follower.story.asks.values()) row.version += 1;
+  composer.queue(detail.queue, detail.id, () => void refreshDetail());
+  change(follower, { session });
 }
 
 function aim() {
+  const { open, isForking } = store.state;
   if (!open) {
     composer.queue([], "", () => {});
     composer.aim({ kind: "new" });
@@ -444,7 +438,8 @@ function aim() {
 }
 
 function draw() {
-  if (!open) return clearTop();
+  const { open, words, isCostShown } = store.state;
+  if (!open) return clearTop(words);
   const { session, follower, pending, past } = open;
   const can = agents.can(session.engine);
   const { story } = follower;
@@ -458,24 +453,23 @@ function draw() {
 }
 
 function toggleCost() {
-  isCostShown = !isCostShown;
-  draw();
+  store.update({ isCostShown: !store.state.isCostShown });
 }
 
 function fork() {
-  isForking = true;
-  aim();
+  store.update({ isForking: true });
   composer.focus();
 }
 
 function drawPills() {
+  const { open, isAtEnd } = store.state;
   const asks = [...(open?.follower.story.asks.values() ?? [])];
   pills(asks, isAtEnd, { reveal: (ask) => feed.reveal(ask), toEnd: () => feed.toEnd() });
 }
 
 /** To the approval that was asked for first; answering it takes one more key. */
 function toAsk() {
-  const [ask] = open?.follower.story.asks.values() ?? [];
+  const [ask] = store.state.open?.follower.story.asks.values() ?? [];
   if (!ask) return false;
   feed.reveal(ask);
   /** @type {HTMLElement | null} */ (document.querySelector(".ask.open :is(.option input, .primary)"))?.focus();
@@ -484,8 +478,8 @@ function toAsk() {
 
 /** One step back; false if there was none. */
 function back() {
-  if (isCostShown) toggleCost();
-  else if (isForking) composer.onCancelFork();
+  if (store.state.isCostShown) toggleCost();
+  else if (store.state.isForking) composer.onCancelFork();
   else return false;
   return true;
 }

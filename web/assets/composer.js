@@ -4,7 +4,7 @@ import { ApiError, post, request, sentence, sessionPath } from "./api.js";
 import { add, button, byId, coded, h, icon } from "./dom.js";
 import { draft, keepDraft } from "./drafts.js";
 import { may, roleMissing, whyNot } from "./me.js";
-import { recall, remember } from "./store.js";
+import { recall, remember } from "./storage.js";
 import { agentName, agentTitle, firstLine, isRecording, visible } from "./words.js";
 
 const KEY = "linkspan.choices";

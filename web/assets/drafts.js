@@ -1,6 +1,6 @@
 // What was written and not sent, for each session; it outlives a reload. Bounded.
 
-import { forget, recall, remember } from "./store.js";
+import { forget, recall, remember } from "./storage.js";
 
 const KEY = "linkspan.drafts";
 const MAX_DRAFTS = 50;

@@ -29,13 +29,13 @@ export class SessionList {
   #note = byId("list-note");
   #search = /** @type {HTMLInputElement} */ (byId("search"));
   #isFetching = false;
-  current = "";
-  #known;
+  #current = "";
+  #store;
   onError = (/** @type {unknown} */ _error) => {};
 
-  /** @param {import("./known.js").Known} known */
-  constructor(known) {
-    this.#known = known;
+  /** @param {{ version: number, reply: (session: Wire.Session, askedAt: number) => Wire.Session }} store */
+  constructor(store) {
+    this.#store = store;
     this.#search.addEventListener("input", () => {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => void this.refresh(), PAUSE);
@@ -47,12 +47,12 @@ export class SessionList {
   async refresh() {
     this.#text = this.#search.value.trim();
     const load = (this.#load += 1);
-    const askedAt = this.#known.now();
+    const askedAt = this.#store.version;
     try {
       const page = await this.#page(null);
       // A later search was faster.
       if (load !== this.#load) return;
-      this.#sessions = new Map(page.sessions.map((it) => [it.id, this.#known.reply(it, askedAt)]));
+      this.#sessions = new Map(page.sessions.map((it) => [it.id, this.#store.reply(it, askedAt)]));
       this.#next = page.next;
       this.draw();
     } catch (error) {
@@ -76,9 +76,10 @@ export class SessionList {
     this.draw();
   }
 
-  /** @param {string} id */
-  find(id) {
-    return this.#sessions.get(id);
+  /** This one is open. @param {string} id */
+  mark(id) {
+    this.#current = id;
+    this.draw();
   }
 
   focusSearch() {
@@ -112,7 +113,7 @@ export class SessionList {
     patch(
       this.#node,
       sorted.map((it) => {
-        const isHere = it.id === this.current;
+        const isHere = it.id === this.#current;
         const when = ago(it.active_at, now);
         const sig = [it.title, stateName(it.state), it.engine, it.cwd, when, it.queue, isHere].join("\n");
         return {
@@ -163,12 +164,12 @@ export class SessionList {
       return;
     this.#isFetching = true;
     const load = this.#load;
-    const askedAt = this.#known.now();
+    const askedAt = this.#store.version;
     try {
       const page = await this.#page(this.#next);
       if (load !== this.#load) return;
       for (const it of page.sessions)
-        if (!this.#sessions.has(it.id)) this.#sessions.set(it.id, this.#known.reply(it, askedAt));
+        if (!this.#sessions.has(it.id)) this.#sessions.set(it.id, this.#store.reply(it, askedAt));
       this.#next = page.next;
       this.draw();
     } catch (error) {

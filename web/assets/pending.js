@@ -11,6 +11,9 @@ export class Pending {
   /** The session was seen at work since the last prompt was accepted. */
   #wasBusy = false;
 
+  /** The row that says that the session is starting, whoever has sent the prompt. @type {View.PendingRow | undefined} */
+  #starting;
+
   /** @param {{ prompt: string, engine: string, isBusy: boolean, after: number }} sent @returns {View.PendingRow} */
   add({ prompt, engine, isBusy, after }) {
     const isRecording = engine.startsWith("replay");
@@ -30,6 +33,13 @@ export class Pending {
     };
     this.rows.push(row);
     return row;
+  }
+
+  /** What to show while the session starts: what was sent from here, or else that it does. @param {string} engine */
+  starting(engine) {
+    if (this.rows.length > 0) return this.rows;
+    this.#starting ??= new Pending().add({ prompt: "", engine, isBusy: false, after: 0 });
+    return [this.#starting];
   }
 
   /** The server has taken it; one that waits for its turn is shown by the queue. @param {View.PendingRow} row @param {{ position?: number }} answer */
@@ -77,13 +87,6 @@ export class Pending {
     row.label = label;
     row.version += 1;
   }
-}
-
-/** A session that is starting, whoever has sent the prompt. @param {string} engine @returns {View.PendingRow} */
-export function startingRow(engine) {
-  const row = new Pending().add({ prompt: "", engine, isBusy: false, after: 0 });
-  row.prompt = "";
-  return row;
 }
 
 /** A session that the server has not made yet. @param {string} prompt @param {string} engine @returns {Wire.SessionDetail} */

@@ -4,19 +4,34 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Story } from "../assets/fold.js";
-import { Known } from "../assets/known.js";
 import { Pending } from "../assets/pending.js";
+import { Store } from "../assets/store.js";
 
 const session = (state, id = "a") => ({ id, state });
 
+test("a watcher is called for what it watches, with the last state", () => {
+  const store = new Store({ open: "", n: 0 });
+  const seen = [];
+  store.watch((it) => [it.open], ({ open, n }) => {
+    seen.push(`${open} ${n}`);
+    // A change from inside is drawn after this one.
+    if (n === 1) store.update({ open: "b", n: 2 });
+  });
+  store.watch((it) => [it], ({ open, n }) => seen.push(`any ${open} ${n}`));
+  store.update({ n: 0 });
+  store.update({ open: "a", n: 1 });
+  assert.deepEqual(seen, ["any  0", "a 1", "any b 2", "b 2"]);
+  assert.equal(store.version, 3);
+});
+
 test("a reply counts unless the socket has spoken since it was asked for", () => {
-  const known = new Known();
-  const asked = known.now();
-  assert.equal(known.reply(session("running"), asked).state, "running");
-  known.hear(session("idle"));
-  assert.equal(known.reply(session("running"), asked).state, "idle");
-  assert.equal(known.reply(session("running"), known.now()).state, "running");
-  assert.equal(known.reply(session("running", "b"), asked).state, "running");
+  const store = new Store({});
+  const asked = store.version;
+  assert.equal(store.reply(session("running"), asked).state, "running");
+  store.message(session("idle"));
+  assert.equal(store.reply(session("running"), asked).state, "idle");
+  assert.equal(store.reply(session("running"), store.version).state, "running");
+  assert.equal(store.reply(session("running", "b"), asked).state, "running");
 });
 
 test("every order of messages and replies ends with the last state", () => {
@@ -25,14 +40,14 @@ test("every order of messages and replies ends with the last state", () => {
   for (let readAt = 0; readAt < states.length; readAt += 1) {
     for (let askedAfter = 0; askedAfter <= readAt; askedAfter += 1) {
       for (let arrivesAfter = readAt; arrivesAfter <= states.length; arrivesAfter += 1) {
-        const known = new Known();
+        const store = new Store({});
         let shown = "";
         let asked;
         for (let n = 0; n <= states.length; n += 1) {
-          if (n === askedAfter) asked = known.now();
-          if (n === arrivesAfter) shown = known.reply(session(states[readAt]), asked).state;
+          if (n === askedAfter) asked = store.version;
+          if (n === arrivesAfter) shown = store.reply(session(states[readAt]), asked).state;
           if (n === states.length) break;
-          known.hear(session(states[n]));
+          store.message(session(states[n]));
           shown = states[n];
         }
         assert.equal(shown, "idle", `read at ${readAt}, asked after ${askedAfter}, arrived after ${arrivesAfter}`);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { Server } from "../server.mjs";
-import { click, close, scene, sees, session_id, skip, tab, until } from "../stage.mjs";
+import { click, close, scene, sees, sessionId, skip, tab, until } from "../stage.mjs";
 
 const here = (path) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const AGENTS = process.env.LINKSPAN_AGENTS ?? here("peers/agents/node_modules/.bin");
@@ -86,7 +86,7 @@ async function talk(server, scripted) {
   // What the model was told: the reason, and in one conversation with the first prompt.
   const { body } = scripted.asked().filter((it) => it.lane === "main").at(-1);
   for (const words of ["Make a file, please.", "The file is there.", "one is enough"]) assert.ok(body.includes(words), words);
-  const { runs, native } = await server.api(`/sessions/${await session_id(page)}`);
+  const { runs, native } = await server.api(`/sessions/${await sessionId(page)}`);
   assert.deepEqual(
     runs.map((it) => it.outcome),
     ["completed", "completed"],

@@ -265,7 +265,7 @@ impl Record {
                 engine = family(&self.engine),
                 outcome = ended.outcome.name(),
                 code = ended.error.as_ref().and_then(plain_code),
-                seconds = took.as_secs_f64(),
+                seconds = (took.as_secs_f64() * 1e3).round() / 1e3,
                 "run ended"
             );
         }

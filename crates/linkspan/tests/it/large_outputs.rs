@@ -228,7 +228,7 @@ fn is_listed_as(served: &Served, session: &str, state: &str) {
 
 /// All the memory that the server may map, however it is used: code, stacks and reserves of the allocator
 /// count as well.
-const ADDRESS_SPACE: usize = 700 * MEGABYTE;
+const ADDRESS_SPACE: usize = 830 * MEGABYTE;
 
 #[test]
 fn a_server_with_little_memory_outlives_a_giant_line() {

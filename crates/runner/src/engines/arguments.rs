@@ -30,6 +30,18 @@ pub(super) fn no_effort(engine: &'static str, request: &Request) -> Result<(), E
     }
 }
 
+/// How much a model says; it is a word of Codex.
+pub(super) fn verbosity(verbosity: &str) -> Result<&str, Error> {
+    match verbosity {
+        "low" | "medium" | "high" => Ok(verbosity),
+        _ => Err(refused(
+            "the verbosity",
+            "is none of low, medium and high",
+            verbosity,
+        )),
+    }
+}
+
 pub(super) fn tools(tools: &[String]) -> Result<(), Error> {
     tools
         .iter()

@@ -59,6 +59,9 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
     }
     resume(&mut it, &request.resume)?;
     permissions(&mut it, config, request)?;
+    if let Some(style) = &request.options.output_style {
+        arguments::flag_value("the output style", style)?;
+    }
     let settings = settings(config, request);
     if !settings.is_empty() {
         it.arg("--settings").arg(Value::from(settings).to_string());

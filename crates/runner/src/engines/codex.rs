@@ -129,9 +129,10 @@ fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Re
         setting(it, "model", arguments::model(model)?);
     }
     if let Some(verbosity) = (request.options.verbosity.as_ref()).or(config.verbosity.as_ref()) {
-        setting(it, "model_verbosity", verbosity);
+        setting(it, "model_verbosity", arguments::verbosity(verbosity)?);
     }
     if let Some(effort) = &request.options.effort {
+        let effort = arguments::flag_value("the effort", effort)?;
         setting(it, "model_reasoning_effort", effort);
     }
     for (n, server) in request.mcp_servers.iter().enumerate() {

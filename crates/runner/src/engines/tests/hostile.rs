@@ -312,3 +312,26 @@ fn models_and_tools_are_never_flags() {
         }
     }
 }
+
+#[test]
+fn options_are_values_that_the_agent_knows() {
+    let refusal = |name: &str, change: fn(&mut RunOptions)| {
+        let mut request = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
+        change(&mut request.options);
+        let launch = launch(name, &config(""), &request);
+        launch.map(|_| ()).map_err(|it| it.to_string())
+    };
+    let refusals = [
+        refusal("codex", |it| it.verbosity = Some("loud".to_owned())),
+        refusal("codex", |it| it.effort = Some("-rf".to_owned())),
+        refusal("claude", |it| it.output_style = Some("a\nb".to_owned())),
+        refusal("codex", |it| it.verbosity = Some("low".to_owned())),
+    ];
+    let expected = [
+        Err("the verbosity is none of low, medium and high: `loud`".to_owned()),
+        Err("the effort begins with `-`: `-rf`".to_owned()),
+        Err("the output style holds a control character: `a\\nb`".to_owned()),
+        Ok(()),
+    ];
+    assert_eq!(refusals, expected);
+}

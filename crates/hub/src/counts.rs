@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use model::Outcome;
+use runner::engines::family;
 
 use crate::histogram::Histogram;
 
@@ -59,11 +60,6 @@ impl RunCounts {
 
 fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The engine without what follows the colon.
-pub(crate) fn family(engine: &str) -> &str {
-    engine.split(':').next().unwrap_or_default()
 }
 
 #[cfg(test)]

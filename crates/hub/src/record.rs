@@ -12,10 +12,11 @@ use model::{
     Outcome, Role, RunEnded, RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
 };
 use runner::ResumePoint;
+use runner::engines::family;
 use tracing::info;
 
 use crate::acceptor::Accepted;
-use crate::counts::{RunCounts, family};
+use crate::counts::RunCounts;
 use crate::paging;
 
 /// Maximum unsaved backlog in bytes before the agent is no longer read.

@@ -20,6 +20,7 @@ pub(crate) mod openhands;
 mod replay;
 mod select;
 
+pub(crate) use arguments::VERBOSITIES;
 pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
 pub(crate) use codex::limits as codex_limits;
 pub use error::Error;
@@ -347,10 +348,15 @@ pub const ENGINES: &[Engine] = &[
     },
 ];
 
-/// The row of an engine, which may have its value: `acp`, `acp:COMMAND`.
+/// The name of an engine without its argument: `acp` of `acp:COMMAND`.
+pub fn family(engine: &str) -> &str {
+    engine.split(':').next().unwrap_or_default()
+}
+
+/// The row of an engine, which may have its argument: `acp`, `acp:COMMAND`.
 pub fn find(name: &str) -> Option<&'static Engine> {
-    let name = name.split(':').next();
-    ENGINES.iter().find(|it| Some(it.name) == name)
+    let name = family(name);
+    ENGINES.iter().find(|it| it.name == name)
 }
 
 /// The name of an engine that a client may know by another one.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ask_limit::{AskDefault, AskLimit};
 use crate::config::Config;
+use crate::engines;
 use crate::permissions::{Mode, Permissions};
 
 /// How a prompt is run. What is absent is up to the config, and then to the agent.
@@ -51,7 +52,7 @@ impl RunOptions {
     /// the options nor the config name a mode.
     pub fn permissions(&self, config: &Config, engine: &str, unset: Mode) -> Permissions {
         // `acp:COMMAND` and the like have no section of their own for these.
-        let family = engine.split(':').next().unwrap_or_default();
+        let family = engines::family(engine);
         let configured = || config.permissions(family, unset);
         Permissions {
             mode: self.permissions.unwrap_or_else(configured),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::ValueKind;
-use crate::engines::ENGINES;
+use crate::engines::{self, ENGINES};
 use crate::nearest;
 use crate::request::Mode;
 
@@ -58,10 +58,7 @@ pub(super) fn meant(kind: ValueKind, text: &str) -> Option<&'static str> {
     match kind {
         ValueKind::Choice(names) => nearest(text, names.iter().copied()),
         ValueKind::Mode => nearest(text, Mode::names()),
-        ValueKind::Engine => {
-            let name = text.split(':').next().unwrap_or_default();
-            nearest(name, ENGINES.iter().map(|it| it.name))
-        }
+        ValueKind::Engine => nearest(engines::family(text), ENGINES.iter().map(|it| it.name)),
         ValueKind::Text
         | ValueKind::Secret
         | ValueKind::Switch
@@ -125,6 +122,5 @@ fn size(text: &str) -> Option<u64> {
 
 /// Whether it begins with the name of an engine; what follows a colon is looked at when it is used.
 fn is_engine(text: &str) -> bool {
-    let name = text.split(':').next().unwrap_or_default();
-    ENGINES.iter().any(|it| it.name == name)
+    engines::find(text).is_some()
 }

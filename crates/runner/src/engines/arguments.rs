@@ -30,11 +30,13 @@ pub(super) fn no_effort(engine: &'static str, request: &Request) -> Result<(), E
     }
 }
 
-/// How much a model says; it is a word of Codex.
+/// How much a model says, in Codex's words.
+pub(crate) const VERBOSITIES: &[&str] = &["low", "medium", "high"];
+
 pub(super) fn verbosity(verbosity: &str) -> Result<&str, Error> {
-    match verbosity {
-        "low" | "medium" | "high" => Ok(verbosity),
-        _ => Err(refused(
+    match VERBOSITIES.contains(&verbosity) {
+        true => Ok(verbosity),
+        false => Err(refused(
             "the verbosity",
             "is none of low, medium and high",
             verbosity,

@@ -1,6 +1,6 @@
 //! Why an engine cannot be started as asked.
 
-use super::{ENGINES, REPLAYS};
+use super::{ENGINES, REPLAYS, family};
 use crate::nearest;
 use crate::process::NotFound;
 
@@ -66,9 +66,8 @@ impl Error {
 
 /// All engines, and the one that was probably meant.
 fn unknown(name: &str) -> String {
-    let head = name.split(':').next().unwrap_or_default();
     let all = format!("engines: {}", names().join(", "));
-    match nearest(head, ENGINES.iter().map(|it| it.name)) {
+    match nearest(family(name), ENGINES.iter().map(|it| it.name)) {
         Some(it) => format!("did you mean `{}`? {all}", value_of(it)),
         None => all,
     }

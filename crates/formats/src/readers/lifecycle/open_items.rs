@@ -219,20 +219,12 @@ impl Lifecycle {
         result: ToolResult<'r>,
         finish: impl FnOnce(&mut Tool<'r>),
     ) {
-        let Some(at) = self.find(key) else { return };
-        let OpenItem {
-            item,
-            path,
-            text,
-            input,
-            ..
-        } = self.open.remove(at);
-        let mut item: Item<'r> = folded(item, &text, &input);
-        if let Item::Tool(tool) = &mut item {
-            tool.result = Some(result);
-            finish(tool);
-        }
-        self.emit_at(cx, &path, Body::ItemClosed(ItemClosed { status, item }));
+        self.close(cx, key, status, |item| {
+            if let Item::Tool(tool) = item {
+                tool.result = Some(result);
+                finish(tool);
+            }
+        });
     }
 
     /// Closes an item with its final form, opening it first if need be.

@@ -2,7 +2,7 @@
 
 use super::{KeySpec, Preset, ValueKind};
 use crate::ask_limit::AskDefault;
-use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENCODE_TOOLS, OPENHANDS_TOOLS};
+use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENCODE_TOOLS, OPENHANDS_TOOLS, VERBOSITIES};
 
 pub(super) const PROCESS: &[KeySpec] = &[
     KeySpec {
@@ -93,7 +93,7 @@ pub(super) const CODEX: &[KeySpec] = &[
     },
     KeySpec {
         name: "verbosity",
-        kind: ValueKind::Choice(&["low", "medium", "high"]),
+        kind: ValueKind::Choice(VERBOSITIES),
         preset: Preset::Unset,
         variable: None,
         summary: "how much the model says, Codex's `model_verbosity`",

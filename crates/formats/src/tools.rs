@@ -57,23 +57,17 @@ object! {
         questions: List<Question<'a>> = "questions",
         changes: List<PatchedFile<'a>> = "changes",
     }
-}
 
-object! {
     /// The input of a patch.
     FileChanges {
         changes: List<PatchedFile<'a>> = "changes",
     }
-}
 
-object! {
     Edit {
         old_string: Any<'a> = "old_string",
         new_string: Any<'a> = "new_string",
     }
-}
 
-object! {
     Question {
         question: Any<'a> = "question",
     }

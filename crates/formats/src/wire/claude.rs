@@ -31,9 +31,7 @@ object! {
         event: StreamEvent<'a> = "event",
         content: Words<'a, Block<'a>> = "content",
     }
-}
 
-object! {
     Message {
         [
             id = "id",
@@ -44,9 +42,7 @@ object! {
         ]
         content: Words<'a, Block<'a>> = "content",
     }
-}
 
-object! {
     /// A content block of any type.
     Block {
         [
@@ -64,18 +60,14 @@ object! {
             source = "source",
         ]
     }
-}
 
-object! {
     ImageSource {
         r#type: Str<'a> = "type",
         media_type: Str<'a> = "media_type",
         data: Any<'a> = "data",
         url: Any<'a> = "url",
     }
-}
 
-object! {
     /// The Messages API's own event inside a `stream_event`.
     StreamEvent {
         [
@@ -87,9 +79,7 @@ object! {
         delta: BlockDelta<'a> = "delta",
         message: Boxed<Message<'a>> = "message",
     }
-}
 
-object! {
     BlockDelta {
         [
             r#type = "type",
@@ -99,24 +89,18 @@ object! {
             partial_json = "partial_json",
         ]
     }
-}
 
-object! {
     /// A line of the type `error`; Claude Code prints none, programs around it do.
     ErrorLine {
         message: Any<'a> = "message",
         error: Any<'a> = "error",
     }
-}
 
-object! {
     ErrorBody {
         r#type: Str<'a> = "type",
         message: Any<'a> = "message",
     }
-}
 
-object! {
     /// `system` / `init`.
     Init {
         r#type: Str<'a> = "type",
@@ -134,16 +118,12 @@ object! {
         mcp_servers: Any<'a> = "mcp_servers",
         slash_commands: List<Str<'a>> = "slash_commands",
     }
-}
 
-object! {
     McpServer {
         name: Str<'a> = "name",
         status: Str<'a> = "status",
     }
-}
 
-object! {
     /// Any other `system` line.
     System {
         status: Str<'a> = "status",
@@ -170,17 +150,13 @@ object! {
         content: Any<'a> = "content",
         level: Str<'a> = "level",
     }
-}
 
-object! {
     CompactMetadata {
         trigger: Str<'a> = "trigger",
         pre_tokens: Num = "pre_tokens",
         post_tokens: Num = "post_tokens",
     }
-}
 
-object! {
     /// The end of a turn.
     Outcome {
         subtype: Str<'a> = "subtype",
@@ -200,9 +176,7 @@ object! {
         queued_turn_count: Num = "queued_turn_count",
         origin: Any<'a> = "origin",
     }
-}
 
-object! {
     /// Snake case, as the Messages API spells it.
     Usage {
         input_tokens: Num = "input_tokens",
@@ -211,15 +185,11 @@ object! {
         output_tokens: Num = "output_tokens",
         output_tokens_details: UsageDetails<'a> = "output_tokens_details",
     }
-}
 
-object! {
     UsageDetails {
         thinking_tokens: Num = "thinking_tokens",
     }
-}
 
-object! {
     /// Camel case, as the CLI counts per model.
     ModelUsage {
         input_tokens: Num = "inputTokens",
@@ -230,40 +200,30 @@ object! {
         cost_usd: Num = "costUSD",
         context_window: Num = "contextWindow",
     }
-}
 
-object! {
     PermissionDenial {
         tool_name: Str<'a> = "tool_name",
         tool_use_id: Str<'a> = "tool_use_id",
         tool_input: Any<'a> = "tool_input",
     }
-}
 
-object! {
     RateLimitLine {
         info: RateLimitInfo<'a> = "rate_limit_info",
     }
-}
 
-object! {
     RateLimitInfo {
         status: Str<'a> = "status",
         kind: Str<'a> = "rateLimitType",
         utilization: Num = "utilization",
     }
-}
 
-object! {
     /// `control_request`, `control_response`, `control_cancel_request`.
     Control {
         request_id: Str<'a> = "request_id",
         request: ControlRequest<'a> = "request",
         response: ControlResponse<'a> = "response",
     }
-}
 
-object! {
     ControlRequest {
         subtype: Str<'a> = "subtype",
         tool_name: Str<'a> = "tool_name",
@@ -272,42 +232,32 @@ object! {
         description: Any<'a> = "description",
         permission_suggestions: Any<'a> = "permission_suggestions",
     }
-}
 
-object! {
     ControlResponse {
         subtype: Str<'a> = "subtype",
         request_id: Str<'a> = "request_id",
         response: PermissionAnswer<'a> = "response",
         error: Any<'a> = "error",
     }
-}
 
-object! {
     PermissionAnswer {
         behavior: Str<'a> = "behavior",
         message: Any<'a> = "message",
         updated_input: Any<'a> = "updatedInput",
         updated_permissions: Any<'a> = "updatedPermissions",
     }
-}
 
-object! {
     ToolResultMeta {
         id: Str<'a> = "id",
         non_execution_kind: Str<'a> = "non_execution_kind",
         permission_decision: PermissionDecision<'a> = "permission_decision",
     }
-}
 
-object! {
     PermissionDecision {
         decision: Str<'a> = "decision",
         source: Str<'a> = "source",
     }
-}
 
-object! {
     /// The structured form of a tool result, as far as it tells more than the text.
     ToolUseResult {
         r#type: Str<'a> = "type",
@@ -316,9 +266,7 @@ object! {
         is_async: Flag = "isAsync",
         task: Task<'a> = "task",
     }
-}
 
-object! {
     Task {
         id: Str<'a> = "id",
         subject: Any<'a> = "subject",

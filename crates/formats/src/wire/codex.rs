@@ -27,9 +27,7 @@ object! {
         emitted_at: Num = "emittedAtMs",
         jsonrpc: Str<'a> = "jsonrpc",
     }
-}
 
-object! {
     /// An item of any type, in either spelling.
     Item {
         id: Str<'a> = "id",
@@ -66,22 +64,16 @@ object! {
         path: Any<'a> = "path",
         review: Any<'a> = "review",
     }
-}
 
-object! {
     Error {
         message: Any<'a> = "message",
     }
-}
 
-object! {
     Todo {
         text: Any<'a> = "text",
         completed: Flag = "completed",
     }
-}
 
-object! {
     /// What an MCP server answered.
     McpResult {
         content: Any<'a> = "content",
@@ -89,9 +81,7 @@ object! {
         structured_camel: Any<'a> = "structuredContent",
         meta: Any<'a> = "_meta",
     }
-}
 
-object! {
     /// How one agent of a `collab_tool_call` is doing.
     AgentState {
         status: Str<'a> = "status",
@@ -106,9 +96,7 @@ object! {
     Action {
         url: Any<'a> = "url",
     }
-}
 
-object! {
     /// Only the first `id` counts: a `web_search` has two, and the second names something else.
     Ids {
         item: FirstId = "item",
@@ -142,9 +130,7 @@ object! {
         reasoning: Num = "reasoning_output_tokens",
         reasoning_camel: Num = "reasoningOutputTokens",
     }
-}
 
-object! {
     /// What linkspan adds to the end of a turn, so that each run keeps its own counts.
     Figures {
         usage_scope: Str<'a> = "usage_scope",
@@ -153,18 +139,14 @@ object! {
         session_cost_usd: Num = "session_cost_usd",
         duration_ms: Num = "duration_ms",
     }
-}
 
-object! {
     /// The counts of one model, beside those of [`Usage`].
     ModelFigures {
         model: Str<'a> = "model",
         cost_usd: Num = "cost_usd",
         context_window: Num = "context_window",
     }
-}
 
-object! {
     /// What a message of the app server is about.
     Params {
         thread_id: Str<'a> = "threadId",
@@ -187,9 +169,7 @@ object! {
         questions: List<Question<'a>> = "questions",
         available_decisions: Any<'a> = "availableDecisions",
     }
-}
 
-object! {
     Thread {
         id: Str<'a> = "id",
         cwd: Str<'a> = "cwd",
@@ -197,39 +177,29 @@ object! {
         version: Str<'a> = "cliVersion",
         forked_from: Str<'a> = "forkedFromId",
     }
-}
 
-object! {
     Turn {
         id: Str<'a> = "id",
         status: Str<'a> = "status",
         error: Boxed<Error<'a>> = "error",
         duration_ms: Num = "durationMs",
     }
-}
 
-object! {
     TokenUsage {
         total: Any<'a> = "total",
         last: Any<'a> = "last",
     }
-}
 
-object! {
     /// An entry of the app server's plan.
     Step {
         step: Any<'a> = "step",
         status: Str<'a> = "status",
     }
-}
 
-object! {
     Question {
         question: Any<'a> = "question",
     }
-}
 
-object! {
     /// What a request was answered with.
     Answer {
         thread: Boxed<Thread<'a>> = "thread",
@@ -241,9 +211,7 @@ object! {
         permissions: Any<'a> = "permissions",
         scope: Str<'a> = "scope",
     }
-}
 
-object! {
     /// A part of a user's message.
     UserInput {
         r#type: Str<'a> = "type",

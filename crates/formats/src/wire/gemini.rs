@@ -28,16 +28,12 @@ object! {
         severity: Str<'a> = "severity",
         message: Any<'a> = "message",
     }
-}
 
-object! {
     Error {
         r#type: Str<'a> = "type",
         message: Any<'a> = "message",
     }
-}
 
-object! {
     Stats {
         /// All input, what was read from the cache included.
         input_tokens: Num = "input_tokens",

@@ -158,15 +158,15 @@ macro_rules! ignore {
     };
 }
 
-/// A struct for a foreign object; every field type has a `Default` that means "absent".
+/// Structs for foreign objects; every field type has a `Default` that means "absent".
 ///
 /// Fields in brackets are [`Any`]: they share one way in, and cost nothing until they are looked at.
 /// Structs of lines that come by the thousand have most of theirs there.
 macro_rules! object {
-    ($(#[$meta:meta])* $name:ident {
+    ($($(#[$meta:meta])* $name:ident {
         $([$($any:ident = $any_key:literal,)*])?
         $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)*
-    }) => {
+    })*) => { $(
         $(#[$meta])*
         #[derive(Debug, Default)]
         pub(crate) struct $name<'a> {
@@ -230,7 +230,7 @@ macro_rules! object {
                 Ok(object)
             }
         }
-    };
+    )* };
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {

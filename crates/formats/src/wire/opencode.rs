@@ -19,9 +19,7 @@ object! {
         /// The event, where a server speaks for several directories.
         payload: Any<'a> = "payload",
     }
-}
 
-object! {
     /// What an event of the server is about.
     Properties {
         session_id: Str<'a> = "sessionID",
@@ -53,9 +51,7 @@ object! {
         response: Str<'a> = "response",
         message: Any<'a> = "message",
     }
-}
 
-object! {
     /// A part of a message, of any type.
     Part {
         id: Str<'a> = "id",
@@ -81,18 +77,14 @@ object! {
         // `retry`
         error: Any<'a> = "error",
     }
-}
 
-object! {
     /// When a part began and ended, in milliseconds since 1970.
     Time {
         start: Num = "start",
         end: Num = "end",
         completed: Num = "completed",
     }
-}
 
-object! {
     /// How far a tool call is.
     State {
         status: Str<'a> = "status",
@@ -107,16 +99,12 @@ object! {
         /// Pictures and files that belong to the output.
         attachments: Any<'a> = "attachments",
     }
-}
 
-object! {
     /// A file part beside an output.
     Attachment {
         url: Any<'a> = "url",
     }
-}
 
-object! {
     /// What a tool says besides its output.
     Metadata {
         exit: Num = "exit",
@@ -127,9 +115,7 @@ object! {
         filediff: Boxed<FileDiff<'a>> = "filediff",
         files: List<FileDiff<'a>> = "files",
     }
-}
 
-object! {
     /// A change to a file: as a patch, or in earlier versions by its text before and after.
     FileDiff {
         file: Any<'a> = "file",
@@ -139,9 +125,7 @@ object! {
         before: Any<'a> = "before",
         after: Any<'a> = "after",
     }
-}
 
-object! {
     Tokens {
         total: Num = "total",
         /// Without what was read from or written to the cache.
@@ -151,31 +135,23 @@ object! {
         reasoning: Num = "reasoning",
         cache: Boxed<Cache<'a>> = "cache",
     }
-}
 
-object! {
     Cache {
         read: Num = "read",
         write: Num = "write",
     }
-}
 
-object! {
     Error {
         name: Str<'a> = "name",
         message: Any<'a> = "message",
         data: Boxed<ErrorData<'a>> = "data",
     }
-}
 
-object! {
     ErrorData {
         message: Any<'a> = "message",
         status: Num = "statusCode",
     }
-}
 
-object! {
     /// A session, in `session.created` and `session.updated`.
     Session {
         id: Str<'a> = "id",
@@ -186,9 +162,7 @@ object! {
         cost: Num = "cost",
         tokens: Any<'a> = "tokens",
     }
-}
 
-object! {
     /// A message, in `message.updated`.
     Message {
         id: Str<'a> = "id",
@@ -201,39 +175,29 @@ object! {
         time: Any<'a> = "time",
         error: Any<'a> = "error",
     }
-}
 
-object! {
     Model {
         id: Str<'a> = "id",
         model_id: Str<'a> = "modelID",
         provider_id: Str<'a> = "providerID",
     }
-}
 
-object! {
     Path {
         cwd: Str<'a> = "cwd",
     }
-}
 
-object! {
     /// What a session is doing.
     Status {
         r#type: Str<'a> = "type",
         attempt: Num = "attempt",
         message: Any<'a> = "message",
     }
-}
 
-object! {
     /// The call a permission or a question is about.
     Call {
         call_id: Str<'a> = "callID",
     }
-}
 
-object! {
     Question {
         question: Any<'a> = "question",
     }

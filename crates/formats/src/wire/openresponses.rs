@@ -40,16 +40,12 @@ object! {
         response: Boxed<Response<'a>> = "response",
         object: Str<'a> = "object",
     }
-}
 
-object! {
     /// The same event once more, for its item as it came.
     ItemLine {
         item: Any<'a> = "item",
     }
-}
 
-object! {
     /// A response. Its output is most of it, and is told item by item; the facts about it are kept as they
     /// came.
     Response {
@@ -112,22 +108,16 @@ object! {
     Conversation {
         id: Str<'a> = "id",
     }
-}
 
-object! {
     Details {
         reason: Str<'a> = "reason",
     }
-}
 
-object! {
     Tool {
         r#type: Str<'a> = "type",
         name: Str<'a> = "name",
     }
-}
 
-object! {
     /// An output item of any type.
     Item {
         r#type: Str<'a> = "type",
@@ -153,9 +143,7 @@ object! {
         code: Any<'a> = "code",
         server_label: Str<'a> = "server_label",
     }
-}
 
-object! {
     Part {
         r#type: Str<'a> = "type",
         text: Any<'a> = "text",
@@ -164,66 +152,50 @@ object! {
         logprobs: Any<'a> = "logprobs",
         image_url: Any<'a> = "image_url",
     }
-}
 
-object! {
     /// What one command of a shell printed.
     Printed {
         stdout: Any<'a> = "stdout",
         stderr: Any<'a> = "stderr",
         outcome: Exit<'a> = "outcome",
     }
-}
 
-object! {
     Exit {
         exit_code: Num = "exit_code",
     }
-}
 
-object! {
     /// What a hosted search does.
     Action {
         url: Any<'a> = "url",
         command: List<Str<'a>> = "command",
         commands: List<Str<'a>> = "commands",
     }
-}
 
-object! {
     /// One file of a patch.
     Operation {
         r#type: Str<'a> = "type",
         path: Any<'a> = "path",
         diff: Any<'a> = "diff",
     }
-}
 
-object! {
     Error {
         r#type: Str<'a> = "type",
         code: Str<'a> = "code",
         message: Any<'a> = "message",
     }
-}
 
-object! {
     Usage {
         input_tokens: Num = "input_tokens",
         output_tokens: Num = "output_tokens",
         input_tokens_details: InputDetails<'a> = "input_tokens_details",
         output_tokens_details: OutputDetails<'a> = "output_tokens_details",
     }
-}
 
-object! {
     InputDetails {
         cached_tokens: Num = "cached_tokens",
         cache_write_tokens: Num = "cache_write_tokens",
     }
-}
 
-object! {
     OutputDetails {
         reasoning_tokens: Num = "reasoning_tokens",
     }

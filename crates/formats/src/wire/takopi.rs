@@ -359,9 +359,7 @@ object! {
         usage: Any<'a> = "usage",
         model_usage: Any<'a> = "modelUsage",
     }
-}
 
-object! {
     /// What takopi reads of a tool's input.
     ToolInput {
         command: Any<'a> = "command",
@@ -373,9 +371,7 @@ object! {
         description: Any<'a> = "description",
         prompt: Any<'a> = "prompt",
     }
-}
 
-object! {
     /// Where takopi looks for the path of an OpenCode tool.
     OpenCodeInput {
         file_path: Any<'a> = "file_path",

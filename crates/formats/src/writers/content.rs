@@ -26,9 +26,7 @@ object! {
         text: Any<'a> = "text",
         source: WireSource<'a> = "source",
     }
-}
 
-object! {
     WireSource {
         media_type: Str<'a> = "media_type",
         data: Any<'a> = "data",

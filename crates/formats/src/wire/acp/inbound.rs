@@ -16,9 +16,7 @@ object! {
         session_update: Str<'a> = "sessionUpdate",
         meta: Any<'a> = "_meta",
     }
-}
 
-object! {
     /// `session/update`, which comes by the thousand: read in one go, without a stop at the parameters.
     Notification {
         [
@@ -28,9 +26,7 @@ object! {
         ]
         params: UpdateParams<'a> = "params",
     }
-}
 
-object! {
     UpdateParams {
         [
             session_id = "sessionId",
@@ -38,9 +34,7 @@ object! {
         ]
         update: Boxed<Update<'a>> = "update",
     }
-}
 
-object! {
     /// The parameters of requests and notifications, of all methods together.
     Params {
         session_id: Str<'a> = "sessionId",
@@ -55,9 +49,7 @@ object! {
         protocol_version: Num = "protocolVersion",
         meta: Any<'a> = "_meta",
     }
-}
 
-object! {
     /// The results of requests, of all methods together.
     Outcome {
         session_id: Str<'a> = "sessionId",
@@ -75,67 +67,49 @@ object! {
         message_id: Str<'a> = "messageId",
         meta: Any<'a> = "_meta",
     }
-}
 
-object! {
     AgentInfo {
         name: Str<'a> = "name",
         version: Str<'a> = "version",
     }
-}
 
-object! {
     Modes {
         current: Str<'a> = "currentModeId",
     }
-}
 
-object! {
     Models {
         current: Str<'a> = "currentModelId",
     }
-}
 
-object! {
     ConfigOption {
         id: Str<'a> = "id",
         category: Str<'a> = "category",
         current: Str<'a> = "currentValue",
     }
-}
 
-object! {
     Selected {
         outcome: Str<'a> = "outcome",
         option_id: Str<'a> = "optionId",
     }
-}
 
-object! {
     PermissionOption {
         option_id: Str<'a> = "optionId",
         kind: Str<'a> = "kind",
     }
-}
 
-object! {
     Error {
         code: Num = "code",
         message: Any<'a> = "message",
         data: Any<'a> = "data",
     }
-}
 
-object! {
     /// linkspan's additions to an error: the agent's error code, or `lost` when unknown.
     ErrorData {
         code: Str<'a> = "code",
         outcome: Str<'a> = "outcome",
         details: Str<'a> = "details",
     }
-}
 
-object! {
     /// An update, of all kinds together.
     Update {
         session_update: Str<'a> = "sessionUpdate",
@@ -166,37 +140,27 @@ object! {
         updated_at: Str<'a> = "updatedAt",
         meta: Any<'a> = "_meta",
     }
-}
 
-object! {
     PlanEntry {
         content: Any<'a> = "content",
         status: Str<'a> = "status",
         priority: Str<'a> = "priority",
     }
-}
 
-object! {
     Command {
         name: Str<'a> = "name",
     }
-}
 
-object! {
     Cost {
         amount: Num = "amount",
         currency: Str<'a> = "currency",
     }
-}
 
-object! {
     Location {
         path: Any<'a> = "path",
         line: Num = "line",
     }
-}
 
-object! {
     ToolContent {
         r#type: Str<'a> = "type",
         content: Any<'a> = "content",
@@ -206,9 +170,7 @@ object! {
         new_text: Any<'a> = "newText",
         new_text_snake: Any<'a> = "new_text",
     }
-}
 
-object! {
     /// A text, which most contents are.
     PlainContent {
         [
@@ -216,18 +178,14 @@ object! {
         ]
         content: PlainBlock<'a> = "content",
     }
-}
 
-object! {
     PlainBlock {
         [
             r#type = "type",
             text = "text",
         ]
     }
-}
 
-object! {
     ContentBlock {
         r#type: Str<'a> = "type",
         text: Any<'a> = "text",
@@ -237,9 +195,7 @@ object! {
         uri: Any<'a> = "uri",
         name: Any<'a> = "name",
     }
-}
 
-object! {
     /// What linkspan and the adapters for Claude Code, Codex and Qwen say in `_meta`.
     Meta {
         parent_tool_use_id: Str<'a> = "parentToolUseId",
@@ -258,16 +214,12 @@ object! {
         terminal_exit: Terminal<'a> = "terminal_exit",
         quota: Quota<'a> = "quota",
     }
-}
 
-object! {
     ClaudeMeta {
         parent_tool_use_id: Str<'a> = "parentToolUseId",
         tool_name: Str<'a> = "toolName",
     }
-}
 
-object! {
     /// A terminal of the agent's own: a piece of what it printed, or how it ended. The adapters for
     /// Codex and Claude Code say this of a command.
     Terminal {
@@ -276,31 +228,23 @@ object! {
         exit_code: Num = "exit_code",
         signal: Any<'a> = "signal",
     }
-}
 
-object! {
     /// What the Gemini CLI says a prompt has used.
     Quota {
         token_count: TokenCount<'a> = "token_count",
         model_usage: List<ModelUsage<'a>> = "model_usage",
     }
-}
 
-object! {
     ModelUsage {
         model: Str<'a> = "model",
         token_count: TokenCount<'a> = "token_count",
     }
-}
 
-object! {
     TokenCount {
         input: Num = "input_tokens",
         output: Num = "output_tokens",
     }
-}
 
-object! {
     Usage {
         input: Num = "inputTokens",
         output: Num = "outputTokens",

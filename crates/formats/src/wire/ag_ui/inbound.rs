@@ -41,18 +41,14 @@ object! {
         parent_tool_call_id: Str<'a> = "parentToolCallId",
         protocol_version: Str<'a> = "protocolVersion",
     }
-}
 
-object! {
     Metadata {
         phase: Any<'a> = "phase",
         refusal: Any<'a> = "refusal",
         annotations: List<Any<'a>> = "annotations",
         linkspan: Own<'a> = "linkspan",
     }
-}
 
-object! {
     /// What our own writer says under its own key.
     Own {
         outcome: Str<'a> = "outcome",
@@ -67,9 +63,7 @@ object! {
         session_cost_usd: Num = "sessionCostUsd",
         duration_ms: Num = "durationMs",
     }
-}
 
-object! {
     /// How our own writer sums a run up.
     Summary {
         status: Str<'a> = "status",
@@ -78,17 +72,13 @@ object! {
         session_cost_usd: Num = "sessionCostUsd",
         duration_ms: Num = "durationMs",
     }
-}
 
-object! {
     Outcome {
         r#type: Str<'a> = "type",
         pending_tool_call_ids: List<Str<'a>> = "pendingToolCallIds",
         interrupts: List<Any<'a>> = "interrupts",
     }
-}
 
-object! {
     Interrupt {
         id: Str<'a> = "id",
         reason: Str<'a> = "reason",
@@ -97,9 +87,7 @@ object! {
         response_schema: Any<'a> = "responseSchema",
         subagent_run_id: Str<'a> = "subagentRunId",
     }
-}
 
-object! {
     TokenUsage {
         model: Str<'a> = "model",
         input_tokens: Num = "inputTokens",
@@ -108,15 +96,11 @@ object! {
         cached_input_tokens: Num = "cachedInputTokens",
         cache_write_input_tokens: Num = "cacheWriteInputTokens",
     }
-}
 
-object! {
     Input {
         messages: Any<'a> = "messages",
     }
-}
 
-object! {
     /// A message of a snapshot, of any role.
     Message {
         id: Str<'a> = "id",
@@ -129,54 +113,40 @@ object! {
         activity_type: Str<'a> = "activityType",
         subagent_run_id: Str<'a> = "subagentRunId",
     }
-}
 
-object! {
     ToolCall {
         id: Str<'a> = "id",
         function: Function<'a> = "function",
     }
-}
 
-object! {
     Function {
         name: Str<'a> = "name",
         arguments: Any<'a> = "arguments",
     }
-}
 
-object! {
     ContentPart {
         r#type: Str<'a> = "type",
         text: Any<'a> = "text",
         metadata: Any<'a> = "metadata",
         source: Source<'a> = "source",
     }
-}
 
-object! {
     Source {
         r#type: Str<'a> = "type",
         value: Any<'a> = "value",
         mime_type: Str<'a> = "mimeType",
     }
-}
 
-object! {
     Plan {
         entries: List<PlanEntry<'a>> = "entries",
     }
-}
 
-object! {
     PlanEntry {
         content: Any<'a> = "content",
         status: Str<'a> = "status",
         doing: Any<'a> = "doing",
     }
-}
 
-object! {
     Session {
         engine: Any<'a> = "engine",
         session_id: Str<'a> = "sessionId",
@@ -188,16 +158,12 @@ object! {
         mcp_servers: List<McpServer<'a>> = "mcpServers",
         commands: List<Str<'a>> = "commands",
     }
-}
 
-object! {
     McpServer {
         name: Str<'a> = "name",
         status: Str<'a> = "status",
     }
-}
 
-object! {
     Notice {
         level: Str<'a> = "level",
         code: Str<'a> = "code",
@@ -205,9 +171,7 @@ object! {
         item_id: Str<'a> = "itemId",
         detail: Any<'a> = "detail",
     }
-}
 
-object! {
     Ask {
         id: Str<'a> = "id",
         kind: Str<'a> = "kind",
@@ -219,9 +183,7 @@ object! {
         suggestions: Any<'a> = "suggestions",
         deadline: Any<'a> = "deadline",
     }
-}
 
-object! {
     AskSettled {
         id: Str<'a> = "id",
         decision: Str<'a> = "decision",
@@ -229,9 +191,7 @@ object! {
         input: Any<'a> = "input",
         remembered: Any<'a> = "remembered",
     }
-}
 
-object! {
     Compaction {
         id: Str<'a> = "id",
         status: Str<'a> = "status",
@@ -240,9 +200,7 @@ object! {
         tokens_before: Num = "tokensBefore",
         tokens_after: Num = "tokensAfter",
     }
-}
 
-object! {
     Item {
         id: Str<'a> = "id",
         name: Str<'a> = "name",

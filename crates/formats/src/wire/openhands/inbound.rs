@@ -48,9 +48,7 @@ object! {
         hook_command: Str<'a> = "hook_command",
         blocked: Flag = "blocked",
     }
-}
 
-object! {
     /// A line that linkspan sends to the program in which it runs a conversation.
     Sent {
         r#type: Str<'a> = "type",
@@ -59,9 +57,7 @@ object! {
         always: Flag = "always",
         reason: Any<'a> = "reason",
     }
-}
 
-object! {
     Message {
         role: Str<'a> = "role",
         content: Words<'a, Content<'a>> = "content",
@@ -69,39 +65,29 @@ object! {
         thinking_blocks: List<ThinkingBlock<'a>> = "thinking_blocks",
         responses_reasoning_item: Boxed<ReasoningItem<'a>> = "responses_reasoning_item",
     }
-}
 
-object! {
     Content {
         text: Any<'a> = "text",
         image_urls: List<Any<'a>> = "image_urls",
         cache_prompt: Flag = "cache_prompt",
     }
-}
 
-object! {
     ThinkingBlock {
         thinking: Any<'a> = "thinking",
         signature: Any<'a> = "signature",
         data: Any<'a> = "data",
     }
-}
 
-object! {
     ReasoningItem {
         summary: List<Any<'a>> = "summary",
         content: List<Any<'a>> = "content",
         encrypted_content: Any<'a> = "encrypted_content",
     }
-}
 
-object! {
     ToolCall {
         arguments: Any<'a> = "arguments",
     }
-}
 
-object! {
     /// Of an action, what has to be known besides its fields as they are.
     Action {
         kind: Str<'a> = "kind",
@@ -110,9 +96,7 @@ object! {
         message: Any<'a> = "message",
         thought: Any<'a> = "thought",
     }
-}
 
-object! {
     Observation {
         kind: Str<'a> = "kind",
         content: Words<'a, Content<'a>> = "content",
@@ -129,17 +113,13 @@ object! {
         task_list: List<Task<'a>> = "task_list",
         screenshot_data: Any<'a> = "screenshot_data",
     }
-}
 
-object! {
     Task {
         title: Any<'a> = "title",
         notes: Any<'a> = "notes",
         status: Str<'a> = "status",
     }
-}
 
-object! {
     /// The conversation as a subscriber is told it first.
     FullState {
         id: Str<'a> = "id",
@@ -148,41 +128,29 @@ object! {
         workspace: Workspace<'a> = "workspace",
         agent: Agent<'a> = "agent",
     }
-}
 
-object! {
     Workspace {
         working_dir: Str<'a> = "working_dir",
     }
-}
 
-object! {
     Agent {
         llm: Llm<'a> = "llm",
     }
-}
 
-object! {
     Llm {
         model: Str<'a> = "model",
     }
-}
 
-object! {
     Stats {
         usage_to_metrics: Map<'a, Metrics<'a>> = "usage_to_metrics",
     }
-}
 
-object! {
     Metrics {
         model_name: Str<'a> = "model_name",
         accumulated_cost: Num = "accumulated_cost",
         accumulated_token_usage: TokenUsage<'a> = "accumulated_token_usage",
     }
-}
 
-object! {
     TokenUsage {
         model: Str<'a> = "model",
         prompt_tokens: Num = "prompt_tokens",

@@ -51,16 +51,12 @@ object! {
         glob: Any<'a> = "glob",
         todos: List<NativeTodo<'a>> = "todos",
     }
-}
 
-object! {
     NativeTodo {
         content: Any<'a> = "content",
         status: Str<'a> = "status",
     }
-}
 
-object! {
     /// What Claude Code tells besides the text of a result.
     ClaudeDetails {
         filenames: List<Str<'a>> = "filenames",

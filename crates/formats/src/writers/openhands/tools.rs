@@ -120,16 +120,12 @@ object! {
         id: Str<'a> = "id",
         permission_decision: Decision<'a> = "permission_decision",
     }
-}
 
-object! {
     /// What the OpenHands reader keeps of a rejection.
     Rejected {
         source: Str<'a> = "rejection_source",
     }
-}
 
-object! {
     Decision {
         source: Str<'a> = "source",
     }

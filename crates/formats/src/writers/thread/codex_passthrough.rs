@@ -28,9 +28,7 @@ object! {
         query: Any<'a> = "query",
         action: Any<'a> = "action",
     }
-}
 
-object! {
     CodexSearchAction {
         r#type: Str<'a> = "type",
         query: Any<'a> = "query",
@@ -38,9 +36,7 @@ object! {
         url: Any<'a> = "url",
         pattern: Any<'a> = "pattern",
     }
-}
 
-object! {
     Typed {
         r#type: Str<'a> = "type",
         id: Str<'a> = "id",

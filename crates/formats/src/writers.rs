@@ -1,10 +1,10 @@
 //! The model to consumer protocols, one file or folder per protocol.
 
-/// Appends texts to bytes, one after the other.
+/// Appends formatted text to bytes.
 macro_rules! put {
-    ($out:expr, $($text:expr),+ $(,)?) => {{
-        $($out.extend_from_slice($text.as_bytes());)+
-    }};
+    ($out:expr, $($format:tt)+) => {
+        std::io::Write::write_fmt($out, format_args!($($format)+)).expect("memory takes everything")
+    };
 }
 
 pub(crate) mod acp;
@@ -25,7 +25,9 @@ pub(crate) mod text;
 pub(crate) mod thread;
 mod transcript;
 
-use model::{Timestamp, escape_line_breaks};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use model::{Extra, Outcome, Raw, RunEnded, RunError, Text, Timestamp, escape_line_breaks};
 use serde::Serialize;
 
 /// The configuration of a writer.
@@ -86,4 +88,23 @@ fn string(out: &mut Vec<u8>, text: &str) {
 fn line(out: &mut Vec<u8>, value: &impl Serialize) {
     json(out, value);
     out.push(b'\n');
+}
+
+/// Tells two values apart without keeping them.
+fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A field of the agent's frame that the event has no field for.
+fn find_extra<'e>(extra: &'e Extra<'_>, key: &str) -> Option<&'e Raw<'e>> {
+    let (_, raw) = extra.iter().find(|(name, _)| name == key)?;
+    Some(raw)
+}
+
+/// The end of a run whose events stop.
+fn missing_end() -> RunEnded<'static> {
+    let message = Text::new("the events stop before the run ended");
+    RunEnded::new(Outcome::Lost, Some(RunError::new("missing_end", message)))
 }

@@ -45,7 +45,8 @@ impl Sink for Fanout<'_> {
                 true => CANCELLED,
                 false => &end,
             };
-            self.lines.extend(rpc::rest(&turn.id, end));
+            self.lines
+                .extend(rpc::response(turn.id.json(), end).into_bytes());
         }
     }
 }

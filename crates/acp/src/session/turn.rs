@@ -109,7 +109,8 @@ impl Session {
     pub(super) fn end_turn(&mut self, end: &str) {
         self.flush_text();
         if let Some(turn) = self.turn.take() {
-            self.lines.extend(rpc::rest(&turn.id, end));
+            self.lines
+                .extend(rpc::response(turn.id.json(), end).into_bytes());
         }
     }
 

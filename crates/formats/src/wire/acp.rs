@@ -9,7 +9,7 @@ mod session;
 
 use std::borrow::Cow;
 
-use model::{Raw, Text};
+use model::{Outcome, PlanStatus, Raw, Status, Text};
 use serde::Serialize;
 
 pub use self::session::*;
@@ -41,7 +41,7 @@ pub struct ErrorData<'a> {
     pub code: &'a str,
     /// `lost` when the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<&'static str>,
+    pub outcome: Option<Outcome>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,7 +51,7 @@ pub enum SessionUpdate<'a> {
     AgentMessageChunk(ContentChunk<'a>),
     AgentThoughtChunk(ContentChunk<'a>),
     ToolCall(ToolCall<'a>),
-    ToolCallUpdate(ToolCallUpdate<'a>),
+    ToolCallUpdate(ToolCall<'a>),
     Plan {
         entries: Vec<PlanEntry<'a>>,
     },
@@ -84,7 +84,7 @@ pub struct Meta<'a> {
     pub parent_tool_use_id: Option<&'a str>,
     /// How a failed call ended, where that was not an error: ACP only knows `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<&'static str>,
+    pub status: Option<Status>,
     /// What the model saw of a result, where the update only has the agent's own object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a Raw<'a>>,
@@ -120,31 +120,16 @@ pub enum ContentBlock<'a> {
     },
 }
 
-#[derive(Debug, Serialize)]
+/// A call, or an update of one: absent means unchanged, and a list that is present replaces the one before.
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall<'a> {
     pub tool_call_id: &'a str,
-    pub title: Text<'a>,
-    pub name: &'a str,
-    pub kind: ToolKind,
-    pub status: ToolCallStatus,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub content: Vec<ToolCallContent<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub locations: Vec<ToolCallLocation<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw_input: Option<&'a Raw<'a>>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta<'a>>,
-}
-
-/// Absent means unchanged; a list that is present replaces the one before.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolCallUpdate<'a> {
-    pub tool_call_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Text<'a>>,
+    /// Only of a new call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,19 +146,12 @@ pub struct ToolCallUpdate<'a> {
     pub meta: Option<Meta<'a>>,
 }
 
-impl<'a> ToolCallUpdate<'a> {
-    /// An update that says nothing yet.
+impl<'a> ToolCall<'a> {
+    /// An update without any change.
     pub fn of(tool_call_id: &'a str) -> Self {
         Self {
             tool_call_id,
-            title: None,
-            kind: None,
-            status: None,
-            content: Vec::new(),
-            locations: Vec::new(),
-            raw_input: None,
-            raw_output: None,
-            meta: None,
+            ..Self::default()
         }
     }
 }
@@ -229,7 +207,7 @@ pub struct ToolCallLocation<'a> {
 pub struct PlanEntry<'a> {
     pub content: Text<'a>,
     pub priority: &'static str,
-    pub status: &'static str,
+    pub status: PlanStatus,
 }
 
 #[derive(Debug, Serialize)]
@@ -281,7 +259,7 @@ pub struct CompactionUpdate<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct RequestPermission<'a> {
     pub session_id: &'a str,
-    pub tool_call: ToolCallUpdate<'a>,
+    pub tool_call: ToolCall<'a>,
     pub options: &'a [PermissionOption<&'static str>],
 }
 

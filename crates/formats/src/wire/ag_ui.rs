@@ -8,8 +8,8 @@ pub(crate) mod inbound;
 
 use std::borrow::Cow;
 
-use model::{Deadline, Part, Raw, Text};
-use serde::{Serialize, Serializer};
+use model::{AskKind, Deadline, Level, McpServer, Part, PlanStatus, Raw, Status, Text};
+use serde::Serialize;
 
 pub(crate) const PROTOCOL_VERSION: &str = "1.0";
 
@@ -118,7 +118,7 @@ pub(crate) enum Body<'a> {
     SubagentError {
         subagent_run_id: &'a str,
         message: Text<'a>,
-        code: &'static str,
+        code: Status,
     },
     ActivitySnapshot {
         message_id: &'a str,
@@ -185,7 +185,7 @@ pub(crate) struct Hosted {
 /// An activity has no end of its own.
 #[derive(Serialize)]
 pub(crate) struct ActivityStatus<'a> {
-    pub(crate) status: &'static str,
+    pub(crate) status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<&'a Text<'a>>,
 }
@@ -256,21 +256,14 @@ pub(crate) struct Summary<'a> {
 /// How a call ended, where that was not well: a result has no flag for it.
 #[derive(Serialize)]
 pub(crate) struct ToolStatus {
-    pub(crate) status: &'static str,
+    pub(crate) status: Status,
 }
 
+#[derive(Serialize)]
+#[serde(untagged)]
 pub(crate) enum Content<'a> {
     Text(Text<'a>),
     Parts(Vec<ContentPart<'a>>),
-}
-
-impl Serialize for Content<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => text.serialize(serializer),
-            Self::Parts(parts) => parts.serialize(serializer),
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -313,7 +306,7 @@ pub(crate) struct Plan<'a> {
 #[derive(Serialize)]
 pub(crate) struct PlanEntry<'a> {
     pub(crate) content: &'a Text<'a>,
-    pub(crate) status: &'static str,
+    pub(crate) status: PlanStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) doing: Option<&'a Text<'a>>,
 }
@@ -329,7 +322,7 @@ pub(crate) enum Custom<'a> {
     #[serde(rename = "linkspan.ask")]
     Ask(Ask<'a>),
     #[serde(rename = "linkspan.ask_settled")]
-    AskSettled(AskSettled<'a>),
+    AskSettled(&'a model::AskSettled<'a>),
     #[serde(rename = "linkspan.compaction")]
     Compaction(Compaction<'a>),
     #[serde(rename = "linkspan.item")]
@@ -351,23 +344,16 @@ pub(crate) struct Session<'a> {
     pub(crate) version: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) tools: &'a [Cow<'a, str>],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) mcp_servers: Vec<McpServer<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) mcp_servers: &'a [McpServer<'a>],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) commands: &'a [Cow<'a, str>],
 }
 
 #[derive(Serialize)]
-pub(crate) struct McpServer<'a> {
-    pub(crate) name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Notice<'a> {
-    pub(crate) level: &'static str,
+    pub(crate) level: Level,
     pub(crate) code: &'a str,
     pub(crate) text: &'a Text<'a>,
     /// A tool call or a message.
@@ -381,7 +367,7 @@ pub(crate) struct Notice<'a> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ask<'a> {
     pub(crate) id: &'a str,
-    pub(crate) kind: &'static str,
+    pub(crate) kind: AskKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_call_id: Option<&'a str>,
     pub(crate) tool_call_name: &'a str,
@@ -394,18 +380,6 @@ pub(crate) struct Ask<'a> {
     pub(crate) suggestions: Option<&'a Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deadline: Option<Deadline>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct AskSettled<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) decision: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) message: Option<&'a Text<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) input: Option<&'a Raw<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) remembered: Option<&'a Raw<'a>>,
 }
 
 #[derive(Serialize)]
@@ -427,7 +401,7 @@ pub(crate) struct Compaction<'a> {
 pub(crate) struct Item<'a> {
     pub(crate) id: &'a str,
     pub(crate) name: &'a str,
-    pub(crate) status: &'static str,
+    pub(crate) status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<&'a Text<'a>>,
     pub(crate) data: &'a Raw<'a>,

@@ -256,9 +256,9 @@ pub fn refusal(id: Option<&Id>, error: &Error) -> Vec<u8> {
     })
 }
 
-/// A line whose rest somebody else has written.
-pub fn rest(id: &Id, rest: &str) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},{rest}}}\n", id.json()).into_bytes()
+/// A response whose end, `"result":…` or `"error":…`, is JSON already; so is the id.
+pub fn response(id: &str, end: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{end}}}\n")
 }
 
 /// A line that is no request.

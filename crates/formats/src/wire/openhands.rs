@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use model::{Raw, Text};
 use serde::{Serialize, Serializer};
 
+use super::acp::ToolKind;
+
 /// What is written for a call that has no result; a reader takes it for what it is.
 pub(crate) const CALL_FAILED: &str = "the call failed";
 pub(crate) const CALL_STOPPED: &str = "the call was stopped";
@@ -91,7 +93,7 @@ pub(crate) enum Event<'a> {
         tool_call_id: &'a str,
         title: Text<'a>,
         status: &'static str,
-        tool_kind: &'static str,
+        tool_kind: ToolKind,
         #[serde(skip_serializing_if = "Option::is_none")]
         raw_input: Option<Raw<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -57,18 +57,39 @@ pub(crate) struct Meta<'a> {
 }
 
 #[derive(Serialize)]
-pub(crate) struct McpServer<'a> {
-    pub(crate) name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 pub(crate) struct Action<'a, D> {
     pub(crate) id: &'a str,
     pub(crate) kind: Kind,
     pub(crate) title: Text<'a>,
     pub(crate) detail: D,
+}
+
+impl<'a, D> Action<'a, D> {
+    pub(crate) fn new(id: &'a str, kind: Kind, title: Text<'a>, detail: D) -> Self {
+        Self {
+            id,
+            kind,
+            title,
+            detail,
+        }
+    }
+
+    /// The event of an action of which there is no more to say.
+    pub(crate) fn event(
+        self,
+        engine: &'a str,
+        phase: Phase,
+        ok: Option<bool>,
+    ) -> ActionEvent<'a, D> {
+        ActionEvent {
+            engine,
+            action: self,
+            phase,
+            ok,
+            message: None,
+            level: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

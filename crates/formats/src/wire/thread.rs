@@ -240,7 +240,7 @@ pub(crate) enum CollabTool {
 }
 
 /// The agents a call speaks of, as a map by thread id.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct AgentsStates<'a>(pub(crate) Vec<(Cow<'a, str>, AgentState<'a>)>);
 
 impl Serialize for AgentsStates<'_> {

@@ -14,17 +14,15 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use model::{
-    Binding, Body, Event, Item, ItemClosed, Level, Losses, Notice, Outcome, Plan, PlanStatus,
-    RunEnded, RunError, SessionBound, Status, Text, Writer,
+    Binding, Body, Event, Item, ItemClosed, Level, Losses, Notice, Plan, PlanStatus, SessionBound,
+    Status, Text, Writer,
 };
 
 pub use agent::{AcpAgent, AcpClient, AcpRequest};
+pub(super) use tools::tool_kind;
 
-use super::{WriterConfig, line};
+use super::{WriterConfig, hash, line, missing_end};
 use crate::wire::{acp as wire, json_rpc};
 use agent::Connection;
 use asks::{AcpOpenAsk, UsedRequestIds};
@@ -32,7 +30,7 @@ use texts::{AcpOpenText, ChunkSource};
 use tools::AcpOpenTool;
 use turn::ContextWindow;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Acp {
     shape: AcpProfile,
     /// A client that sends the prompts itself is watching.
@@ -52,8 +50,9 @@ pub(crate) struct Acp {
     connection: Option<Connection>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AcpProfile {
+    #[default]
     Default,
     Seed,
 }
@@ -91,17 +90,7 @@ impl Acp {
         Self {
             shape,
             is_live: config.live,
-            session: AcpSessionState::default(),
-            n_runs: 0,
-            run: None,
-            texts: Vec::new(),
-            tools: Vec::new(),
-            asks: Vec::new(),
-            asked: UsedRequestIds::default(),
-            plan: None,
-            context: ContextWindow::default(),
-            losses: Losses::default(),
-            connection: None,
+            ..Self::default()
         }
     }
 
@@ -109,15 +98,13 @@ impl Acp {
         self.flush(out);
         self.session.is_told = true;
         let session_id = &self.session.id;
-        line(
-            out,
-            &json_rpc::Call {
-                jsonrpc: json_rpc::VERSION,
-                id: None::<()>,
-                method: wire::SESSION_UPDATE,
-                params: Some(wire::SessionNotification { session_id, update }),
-            },
-        );
+        let notification = json_rpc::Call {
+            jsonrpc: json_rpc::VERSION,
+            id: None::<()>,
+            method: wire::SESSION_UPDATE,
+            params: Some(wire::SessionNotification { session_id, update }),
+        };
+        line(out, &notification);
     }
 
     fn bound(&mut self, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
@@ -152,10 +139,8 @@ impl Acp {
             input: None,
         };
         let available_commands = bound.commands.iter().map(|it| command(&**it)).collect();
-        self.send(
-            out,
-            wire::SessionUpdate::AvailableCommandsUpdate { available_commands },
-        );
+        let update = wire::SessionUpdate::AvailableCommandsUpdate { available_commands };
+        self.send(out, update);
     }
 
     fn mode(&mut self, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
@@ -170,12 +155,10 @@ impl Acp {
         if self.connection.is_some() {
             return;
         }
-        self.send(
-            out,
-            wire::SessionUpdate::CurrentModeUpdate {
-                current_mode_id: mode,
-            },
-        );
+        let update = wire::SessionUpdate::CurrentModeUpdate {
+            current_mode_id: mode,
+        };
+        self.send(out, update);
     }
 
     fn opened(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
@@ -255,28 +238,20 @@ impl Acp {
             // ACP has one plan per session; a sub-agent's would replace the user's.
             return self.losses.count("sub-agent plan");
         }
-        let entries: Vec<_> = plan
-            .entries
+        let entries = plan.entries.iter().map(|entry| {
+            let doing = entry.doing.as_ref().filter(|it| !it.is_empty());
+            let doing = doing.filter(|_| entry.status == PlanStatus::InProgress);
+            wire::PlanEntry {
+                content: doing.unwrap_or(&entry.text).by_ref(),
+                priority: "medium",
+                status: entry.status,
+            }
+        });
+        let entries: Vec<_> = entries.collect();
+        let shown = entries
             .iter()
-            .map(|entry| {
-                let doing = entry.doing.as_ref().filter(|it| !it.is_empty());
-                let (status, content) = match entry.status {
-                    PlanStatus::Pending => ("pending", &entry.text),
-                    PlanStatus::InProgress => ("in_progress", doing.unwrap_or(&entry.text)),
-                    PlanStatus::Completed => ("completed", &entry.text),
-                };
-                wire::PlanEntry {
-                    content: content.by_ref(),
-                    priority: "medium",
-                    status,
-                }
-            })
-            .collect();
-        let mut hasher = DefaultHasher::new();
-        for entry in &entries {
-            (entry.content.to_str(), entry.status).hash(&mut hasher);
-        }
-        let hash = hasher.finish();
+            .map(|it| (it.content.to_str(), it.status as u8));
+        let hash = hash(&shown.collect::<Vec<_>>());
         // A plan is closed as it stands, and a client that never saw one needs no empty one.
         if self.plan == Some(hash) || (self.plan.is_none() && entries.is_empty()) {
             return;
@@ -339,12 +314,7 @@ impl Writer for Acp {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        let error = RunError {
-            code: Cow::Borrowed("missing_end"),
-            message: Text::new("the events stop before the run ended"),
-            native: None,
-        };
-        self.finish(&RunEnded::new(Outcome::Lost, Some(error)), out);
+        self.finish(&missing_end(), out);
     }
 
     fn losses(&self) -> &Losses {
@@ -371,10 +341,4 @@ fn meta<'a>(event: &'a Event<'_>) -> Option<wire::Meta<'a>> {
         parent_tool_use_id: Some(parent.as_str()),
         ..wire::Meta::default()
     })
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

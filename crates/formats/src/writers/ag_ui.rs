@@ -15,14 +15,12 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use model::{
-    Ask, AskKind, AskSettled, Binding, Body, Decision, Event, Item, Level, Losses, Notice, Outcome,
-    Role, RunEnded, RunError, SessionBound, Status, Text, Tokens, Writer,
+    Ask, Binding, Body, Event, Item, Level, Losses, Notice, Outcome, Role, RunEnded, RunError,
+    SessionBound, Text, Tokens, Writer,
 };
 
-use super::WriterConfig;
+use super::{WriterConfig, missing_end};
 use crate::agents;
 use crate::wire::ag_ui as wire;
 use items::Items;
@@ -32,7 +30,7 @@ use subagents::StartedSubagents;
 /// The largest number a JavaScript client reads exactly.
 const MAX_SAFE: u64 = (1 << 53) - 1;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AgUi {
     shape: AgUiProfile,
     /// The agent's own session, once it is known.
@@ -44,8 +42,9 @@ pub(crate) struct AgUi {
     losses: Losses,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AgUiProfile {
+    #[default]
     Current,
     /// Before 0.0.45: thinking instead of reasoning, no sub-agents, results are plain text.
     Thinking,
@@ -68,11 +67,7 @@ impl AgUi {
         };
         Self {
             shape,
-            thread: None,
-            held: None,
-            n_runs: 0,
-            run: None,
-            losses: Losses::default(),
+            ..Self::default()
         }
     }
 
@@ -89,22 +84,15 @@ impl AgUi {
             permission_mode: bound.permission_mode.as_deref(),
             version: bound.version.as_deref(),
             tools: &bound.tools,
-            mcp_servers: bound
-                .mcp_servers
-                .iter()
-                .map(|it| wire::McpServer {
-                    name: &it.name,
-                    status: it.status.as_deref(),
-                })
-                .collect(),
+            mcp_servers: &bound.mcp_servers,
             commands: &bound.commands,
         });
+        let session = wire::Body::Custom(session);
         if self.run.is_some() {
-            return self.lane(event, out).emit(wire::Body::Custom(session));
+            return EventLane::of(event, out).emit(session);
         }
         let mut held = Vec::new();
-        self.lane(event, &mut held)
-            .emit(wire::Body::Custom(session));
+        EventLane::of(event, &mut held).emit(session);
         if self.held.replace(held).is_some() && bound.how != Binding::Repeat {
             self.losses.count("session without a run");
         }
@@ -120,7 +108,7 @@ impl AgUi {
             Some(run) => format!("{thread}:{run}"),
             None => format!("{thread}:{}", self.n_runs),
         };
-        self.lane(event, out).emit(wire::Body::RunStarted {
+        EventLane::of(event, out).emit(wire::Body::RunStarted {
             thread_id: &thread,
             run_id: &id,
             protocol_version: wire::PROTOCOL_VERSION,
@@ -208,11 +196,7 @@ impl AgUi {
         let Some(run) = &mut self.run else {
             return self.outside(event);
         };
-        let mut lane = EventLane {
-            out,
-            at: event.at.map(|it| it.millis()),
-            subagent: None,
-        };
+        let mut lane = EventLane::of(event, out);
         let losses = &mut self.losses;
         if !run.items.continues_reasoning(&event.body) {
             run.items.end_span(&mut lane);
@@ -235,11 +219,9 @@ impl AgUi {
             Body::ItemDelta(it) => run.items.delta(it, &mut lane),
             Body::ItemClosed(it) => run.closed(it, extra, &mut lane, losses),
             Body::AskOpened(it) => lane.emit(ask(it)),
-            Body::AskSettled(it) => lane.emit(ask_settled(it)),
-            Body::NoticeRaised(it) => match level(it.level) {
-                Some(level) => lane.emit(notice(level, it)),
-                None => losses.count("debug notice"),
-            },
+            Body::AskSettled(it) => lane.emit(wire::Body::Custom(wire::Custom::AskSettled(it))),
+            Body::NoticeRaised(it) if it.level == Level::Debug => losses.count("debug notice"),
+            Body::NoticeRaised(it) => lane.emit(notice(it)),
             Body::FrameUnmapped(it) => lane.emit(wire::Body::Raw {
                 event: &it.raw,
                 source: &event.engine,
@@ -265,14 +247,6 @@ impl AgUi {
             Body::SessionBound(_) | Body::RunStarted(_) | Body::RunEnded(_) => (),
         }
     }
-
-    fn lane<'a>(&self, event: &Event<'_>, out: &'a mut Vec<u8>) -> EventLane<'a> {
-        EventLane {
-            out,
-            at: event.at.map(|it| it.millis()),
-            subagent: None,
-        }
-    }
 }
 
 impl Writer for AgUi {
@@ -281,8 +255,7 @@ impl Writer for AgUi {
             Body::SessionBound(it) => self.bound(event, it, out),
             Body::RunStarted(_) => self.start(event, out),
             Body::RunEnded(it) => {
-                let mut lane = self.lane(event, out);
-                self.finish(it, &event.engine, &mut lane);
+                self.finish(it, &event.engine, &mut EventLane::of(event, out));
             }
             Body::ItemOpened(_)
             | Body::ItemUpdated(_)
@@ -297,18 +270,7 @@ impl Writer for AgUi {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        let error = RunError {
-            code: Cow::Borrowed("missing_end"),
-            message: Text::new("the events stop before the run ended"),
-            native: None,
-        };
-        let ended = RunEnded::new(Outcome::Lost, Some(error));
-        let mut lane = EventLane {
-            out,
-            at: None,
-            subagent: None,
-        };
-        self.finish(&ended, "", &mut lane);
+        self.finish(&missing_end(), "", &mut EventLane::new(out));
         if self.held.take().is_some() {
             self.losses.count("session without a run");
         }
@@ -342,31 +304,24 @@ fn is_cut(ended: &RunEnded<'_>) -> bool {
 }
 
 fn unknown_error(outcome: Outcome) -> RunError<'static> {
-    RunError {
-        code: Cow::Borrowed(outcome.name()),
-        message: Text::new(match outcome {
-            Outcome::Refused => "the model refused",
-            Outcome::Limit => "a limit was reached",
-            Outcome::Completed | Outcome::Aborted | Outcome::Failed | Outcome::Lost => {
-                "the run failed"
-            }
-        }),
-        native: None,
-    }
+    let message = match outcome {
+        Outcome::Refused => "the model refused",
+        Outcome::Limit => "a limit was reached",
+        Outcome::Completed | Outcome::Aborted | Outcome::Failed | Outcome::Lost => "the run failed",
+    };
+    RunError::new(outcome.name(), Text::new(message))
 }
 
 fn usage<'a>(ended: &'a RunEnded<'_>, engine: &str) -> Vec<wire::TokenUsage<'a>> {
     let provider = agents::find(engine).and_then(|it| it.provider);
-    if ended.models.is_empty() {
-        let run = ended.usage.iter();
-        return run
-            .map(|it| token_usage(provider, it.model.as_deref(), &it.tokens))
-            .collect();
-    }
-    ended
-        .models
-        .iter()
-        .map(|it| token_usage(provider, Some(&it.model), &it.tokens))
+    let by_model = ended.models.iter();
+    let by_model = by_model.map(|it| (Some(&*it.model), &it.tokens));
+    // Only where the models are not counted apart is there a count of all.
+    let whole = ended.usage.iter().filter(|_| ended.models.is_empty());
+    let whole = whole.map(|it| (it.model.as_deref(), &it.tokens));
+    let counts = by_model.chain(whole);
+    counts
+        .map(|(model, tokens)| token_usage(provider, model, tokens))
         .collect()
 }
 
@@ -390,18 +345,9 @@ fn token_usage<'a>(
     }
 }
 
-fn level(level: Level) -> Option<&'static str> {
-    match level {
-        Level::Debug => None,
-        Level::Info => Some("info"),
-        Level::Warning => Some("warning"),
-        Level::Error => Some("error"),
-    }
-}
-
-fn notice<'a>(level: &'static str, notice: &'a Notice<'_>) -> wire::Body<'a> {
+fn notice<'a>(notice: &'a Notice<'_>) -> wire::Body<'a> {
     wire::Body::Custom(wire::Custom::Notice(wire::Notice {
-        level,
+        level: notice.level,
         code: &notice.code,
         text: &notice.text,
         item_id: notice.item.as_ref().map(|it| it.as_str()),
@@ -412,7 +358,7 @@ fn notice<'a>(level: &'static str, notice: &'a Notice<'_>) -> wire::Body<'a> {
 fn ask<'a>(ask: &'a Ask<'_>) -> wire::Body<'a> {
     wire::Body::Custom(wire::Custom::Ask(wire::Ask {
         id: ask.id.as_str(),
-        kind: ask_kind(ask.kind),
+        kind: ask.kind,
         tool_call_id: ask.item.as_ref().map(|it| it.as_str()),
         tool_call_name: &ask.tool,
         title: &ask.title,
@@ -421,38 +367,4 @@ fn ask<'a>(ask: &'a Ask<'_>) -> wire::Body<'a> {
         suggestions: ask.suggestions.as_ref(),
         deadline: ask.deadline,
     }))
-}
-
-fn ask_kind(kind: AskKind) -> &'static str {
-    match kind {
-        AskKind::Permission => "permission",
-        AskKind::Question => "question",
-        AskKind::Plan => "plan",
-    }
-}
-
-fn ask_settled<'a>(settled: &'a AskSettled<'_>) -> wire::Body<'a> {
-    wire::Body::Custom(wire::Custom::AskSettled(wire::AskSettled {
-        id: settled.id.as_str(),
-        decision: match settled.decision {
-            Decision::Allowed => "allowed",
-            Decision::AllowedAlways => "allowed_always",
-            Decision::Denied => "denied",
-            Decision::Withdrawn => "withdrawn",
-            Decision::Lost => "lost",
-        },
-        message: settled.message.as_ref(),
-        input: settled.input.as_ref(),
-        remembered: settled.remembered.as_ref(),
-    }))
-}
-
-fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Error => "error",
-        Status::Denied => "denied",
-        Status::Cancelled => "cancelled",
-        Status::Lost => "lost",
-    }
 }

@@ -48,22 +48,28 @@ pub(crate) fn blocks<'a>(content: &'a Raw<'_>) -> Vec<ResultPart<'a>> {
 
 /// All text of a result, joined by line ends; a plain string is passed through undecoded.
 pub(crate) fn text<'a>(content: &'a Raw<'_>) -> Text<'a> {
-    let mut texts = blocks(content).into_iter().filter_map(|block| match block {
+    let texts = blocks(content).into_iter().filter_map(|block| match block {
         ResultPart::Text(text) => Some(text),
         ResultPart::Image { .. } | ResultPart::ImageUrl(_) | ResultPart::Other(_) => None,
     });
-    let Some(first) = texts.next() else {
-        return Text::EMPTY;
-    };
+    joined(texts, "\n").unwrap_or_default()
+}
+
+/// Texts with a separator between them; a single one is passed through undecoded.
+pub(crate) fn joined<'a>(
+    mut texts: impl Iterator<Item = Text<'a>>,
+    separator: &str,
+) -> Option<Text<'a>> {
+    let first = texts.next()?;
     let Some(second) = texts.next() else {
-        return first;
+        return Some(first);
     };
-    let mut joined = first.to_str().into_owned();
+    let mut all = first.to_str().into_owned();
     for text in std::iter::once(second).chain(texts) {
-        joined.push('\n');
-        joined.push_str(&text.to_str());
+        all.push_str(separator);
+        all.push_str(&text.to_str());
     }
-    Text::new(joined)
+    Some(Text::new(all))
 }
 
 fn block(raw: &RawValue) -> ResultPart<'_> {

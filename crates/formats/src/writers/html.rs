@@ -13,10 +13,11 @@ use model::{Cause, Decision, Level, Outcome, Plan, PlanStatus};
 
 use self::escape::escape;
 use self::parts::{
-    block, changed, field, fold, is_picture, kind, lines, of, plus_minus, time, usage,
+    article, block, changed, field, fold, folded_text, is_picture, kind, lines, of, plus_minus,
+    time, usage,
 };
 use super::page_transcript::card::{CardOutcome, CardPart, ToolCard};
-use super::page_transcript::{Footer, PageHeader, Renderer};
+use super::page_transcript::{Footer, PageHeader, Renderer, progress};
 use super::sources::SourceLink;
 use super::transcript::{Author, Picture, PlanDisplay, RunEnd, RunStart};
 
@@ -38,38 +39,30 @@ impl Renderer for Html {
         let title = escape(head.title);
         put!(
             out,
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-",
-            STYLE_HASH,
-            "'; img-src data:; base-uri 'none'; form-action 'none'\">\n",
-            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-            "<meta name=\"referrer\" content=\"no-referrer\">\n",
-            "<meta name=\"generator\" content=\"linkspan\">\n",
-            "<title>",
-            title,
-            "</title>\n<style>",
-            STYLE,
-            "</style>\n</head>\n<body>\n<header class=\"top\">\n",
+            "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; \
+img-src data:; base-uri 'none'; form-action 'none'\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"referrer\" content=\"no-referrer\">
+<meta name=\"generator\" content=\"linkspan\">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header class=\"top\">
+"
         );
         if let Some(session) = head.session {
-            put!(
-                out,
-                "<p class=\"agent\">",
-                escape(&session.agent()),
-                "</p>\n"
-            );
+            put!(out, "<p class=\"agent\">{}</p>\n", escape(&session.agent()));
         }
-        put!(out, "<h1 dir=\"auto\">", title, "</h1>\n<dl>\n");
+        put!(out, "<h1 dir=\"auto\">{title}</h1>\n<dl>\n");
         let fact = |name: &str, value: Option<&str>, out: &mut Vec<u8>| {
             if let Some(value) = value.filter(|it| !it.is_empty()) {
-                put!(
-                    out,
-                    "<div><dt>",
-                    name,
-                    "</dt><dd>",
-                    escape(value),
-                    "</dd></div>\n"
-                );
+                let value = escape(value);
+                put!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>\n");
             }
         };
         if let Some(session) = head.session {
@@ -86,19 +79,12 @@ impl Renderer for Html {
     }
 
     fn run_started(&self, run: &RunStart, out: &mut Vec<u8>) {
-        let n = run.n.to_string();
+        let n = run.n;
         put!(
             out,
-            "<section class=\"run\" id=\"run-",
-            n,
-            "\" aria-label=\"Run ",
-            n,
-            "\">\n<h2><a href=\"#run-",
-            n,
-            "\">Run ",
-            n,
-            "</a>",
+            "<section class=\"run\" id=\"run-{n}\" aria-label=\"Run {n}\">\n"
         );
+        put!(out, "<h2><a href=\"#run-{n}\">Run {n}</a>");
         if let Some(at) = run.at {
             put!(out, " ");
             time(at, 11..16, out);
@@ -116,20 +102,14 @@ impl Renderer for Html {
             Outcome::Failed | Outcome::Limit => "bad",
             Outcome::Aborted | Outcome::Refused | Outcome::Lost => "odd",
         };
-        put!(
-            out,
-            "<footer class=\"end ",
-            class,
-            "\">\n<p><b>",
-            escape(end.verdict),
-            "</b>"
-        );
+        let verdict = escape(end.verdict);
+        put!(out, "<footer class=\"end {class}\">\n<p><b>{verdict}</b>");
         for fact in end.facts {
-            put!(out, " <span>", escape(fact), "</span>");
+            put!(out, " <span>{}</span>", escape(fact));
         }
         put!(out, "</p>\n");
         if let Some(reason) = reason {
-            put!(out, "<p class=\"why\">", escape(reason.trim()), "</p>\n");
+            put!(out, "<p class=\"why\">{}</p>\n", escape(reason.trim()));
         }
         put!(out, "</footer>\n</section>\n");
     }
@@ -139,15 +119,10 @@ impl Renderer for Html {
         usage(foot, out);
         if let Some(session) = foot.session.filter(|it| !it.native.is_empty()) {
             let id = escape(&session.native);
-            put!(out, "<p>Session <code>", id, "</code></p>\n");
+            put!(out, "<p>Session <code>{id}</code></p>\n");
         }
         if let Some(resume) = foot.resume {
-            put!(
-                out,
-                "<p>Resume with <code>",
-                escape(resume),
-                "</code></p>\n"
-            );
+            put!(out, "<p>Resume with <code>{}</code></p>\n", escape(resume));
         }
         put!(
             out,
@@ -157,13 +132,7 @@ impl Renderer for Html {
 
     fn prose(&self, author: Author, text: &str, out: &mut Vec<u8>) {
         match author {
-            Author::Prompt => {
-                put!(
-                    out,
-                    "<article class=\"prompt\" aria-label=\"Prompt\" dir=\"auto\">"
-                );
-                put!(out, escape(text.trim()), "</article>\n");
-            }
+            Author::Prompt => article("prompt", "Prompt", text, out),
             Author::Answer => {
                 put!(
                     out,
@@ -178,36 +147,24 @@ impl Renderer for Html {
                 prose::render(text, out);
                 put!(out, "</div>\n</details>\n");
             }
-            Author::Task => {
-                put!(
-                    out,
-                    "<article class=\"task\" aria-label=\"Task\" dir=\"auto\">"
-                );
-                put!(out, escape(text.trim()), "</article>\n");
-            }
-            Author::Harness => {
-                fold("aside", "The agent’s program said", Some(text), out);
-                block("plain", "Text", text, out);
-                put!(out, "</details>\n");
-            }
+            Author::Task => article("task", "Task", text, out),
+            Author::Harness => folded_text("The agent’s program said", text, out),
         }
     }
 
     fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>) {
         put!(out, "<p class=\"picture\">");
         match *picture {
-            Picture::Data { media_type, data } if is_picture(media_type, data) => put!(
-                out,
-                "<img alt=\"Picture, ",
-                escape(&of(media_type, data)),
-                "\" src=\"data:",
-                media_type,
-                ";base64,",
-                data,
-                "\">"
-            ),
+            Picture::Data { media_type, data } if is_picture(media_type, data) => {
+                put!(
+                    out,
+                    "<img alt=\"Picture, {}\"",
+                    escape(&of(media_type, data))
+                );
+                put!(out, " src=\"data:{media_type};base64,{data}\">");
+            }
             Picture::Data { media_type, data } => {
-                put!(out, "[", escape(&of(media_type, data)), "]");
+                put!(out, "[{}]", escape(&of(media_type, data)));
             }
             Picture::Url(url) => {
                 put!(out, "Picture: ");
@@ -225,7 +182,7 @@ impl Renderer for Html {
         for source in sources {
             put!(out, "<li dir=\"auto\">");
             if let Some(title) = &source.title {
-                put!(out, escape(title), " ");
+                put!(out, "{} ", escape(title));
             }
             prose::link(&source.place, out);
             put!(out, "</li>\n");
@@ -242,27 +199,16 @@ impl Renderer for Html {
             | CardOutcome::Cancelled
             | CardOutcome::Lost => " odd",
         };
-        put!(
-            out,
-            "<details class=\"card ",
-            kind(card.kind),
-            class,
-            "\">\n<summary>"
-        );
-        put!(out, "<i></i><b>", escape(&card.name), "</b>");
+        put!(out, "<details class=\"card {}{class}\">\n", kind(card.kind));
+        put!(out, "<summary><i></i><b>{}</b>", escape(&card.name));
         if let Some(about) = &card.about {
-            put!(out, " <code dir=\"auto\">", escape(about), "</code>");
+            put!(out, " <code dir=\"auto\">{}</code>", escape(about));
         }
         if let Some((plus, minus)) = changed(card) {
-            put!(
-                out,
-                " <span class=\"n\">",
-                plus_minus(plus, minus),
-                "</span>"
-            );
+            put!(out, " <span class=\"n\">{}</span>", plus_minus(plus, minus));
         }
         if let Some(word) = card.ending.label() {
-            put!(out, " <span class=\"how\">", escape(&word), "</span>");
+            put!(out, " <span class=\"how\">{}</span>", escape(&word));
         }
         put!(out, "</summary>\n<div class=\"body\">\n");
         for piece in &card.pieces {
@@ -272,22 +218,13 @@ impl Renderer for Html {
     }
 
     fn plan(&self, plan: &Plan<'_>, shown: PlanDisplay, out: &mut Vec<u8>) {
-        let n_done = plan.entries.iter();
-        let n_done = n_done
-            .filter(|it| it.status == PlanStatus::Completed)
-            .count();
-        let count = format!("{n_done}/{}", plan.entries.len());
+        let (count, doing) = progress(plan);
         match shown {
-            PlanDisplay::Whole => put!(
-                out,
-                "<section class=\"plan\" aria-label=\"Plan\">\n<h3>Plan <span>",
-                count,
-                "</span></h3>\n"
-            ),
+            PlanDisplay::Whole => {
+                put!(out, "<section class=\"plan\" aria-label=\"Plan\">\n");
+                put!(out, "<h3>Plan <span>{count}</span></h3>\n");
+            }
             PlanDisplay::Folded => {
-                let doing = plan.entries.iter();
-                let doing = doing.filter(|it| it.status == PlanStatus::InProgress);
-                let doing = doing.map(|it| it.text.to_str()).next();
                 fold("aside", &format!("Plan {count}"), doing.as_deref(), out);
             }
         }
@@ -299,17 +236,17 @@ impl Renderer for Html {
                 PlanStatus::Completed => (" class=\"done\"", "done"),
             };
             let text = entry.text.to_str();
-            put!(out, "<li", class, "><span class=\"sr\">", word, ": </span>");
-            put!(out, escape(&text), "</li>\n");
+            put!(
+                out,
+                "<li{class}><span class=\"sr\">{word}: </span>{}</li>\n",
+                escape(&text)
+            );
         }
-        put!(out, "</ul>\n");
-        put!(
-            out,
-            match shown {
-                PlanDisplay::Whole => "</section>\n",
-                PlanDisplay::Folded => "</details>\n",
-            }
-        );
+        let tag = match shown {
+            PlanDisplay::Whole => "section",
+            PlanDisplay::Folded => "details",
+        };
+        put!(out, "</ul>\n</{tag}>\n");
     }
 
     fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>) {
@@ -318,17 +255,15 @@ impl Renderer for Html {
             Level::Warning => ("warning", " role=\"note\"", "<b>Warning</b> "),
             Level::Error => ("error", " role=\"note\"", "<b>Error</b> "),
         };
-        put!(out, "<p class=\"notice ", class, "\"", role, ">", word);
-        put!(out, escape(text.trim()), "</p>\n");
+        let text = escape(text.trim());
+        put!(out, "<p class=\"notice {class}\"{role}>{word}{text}</p>\n");
     }
 
     fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>) {
         if text.trim().is_empty() {
             return self.notice(Level::Info, name, out);
         }
-        fold("aside", name, Some(text), out);
-        block("plain", "Text", text, out);
-        put!(out, "</details>\n");
+        folded_text(name, text, out);
     }
 
     fn ask(&self, question: &str, decision: Decision, answer: &str, out: &mut Vec<u8>) {
@@ -339,17 +274,10 @@ impl Renderer for Html {
         };
         put!(
             out,
-            "<article class=\"ask ",
-            class,
-            "\" aria-label=\"Question\">\n<p>"
+            "<article class=\"ask {class}\" aria-label=\"Question\">\n"
         );
-        put!(
-            out,
-            escape(question.trim()),
-            "</p>\n<p><b>",
-            escape(answer),
-            "</b></p>\n</article>\n"
-        );
+        put!(out, "<p>{}</p>\n", escape(question.trim()));
+        put!(out, "<p><b>{}</b></p>\n</article>\n", escape(answer));
     }
 }
 
@@ -359,16 +287,16 @@ impl Html {
             CardPart::Command(text) => block("command", "Command", text, out),
             CardPart::Field { name, value } => field(name, value, out),
             CardPart::Diff { path, old, new } => {
+                let path = crate::visible(path);
                 put!(
                     out,
-                    "<p class=\"path\"><code dir=\"auto\">",
-                    escape(&crate::visible(path)),
-                    "</code></p>\n"
+                    "<p class=\"path\"><code dir=\"auto\">{}</code></p>\n",
+                    escape(&path)
                 );
                 lines(old.as_deref().unwrap_or_default(), new, out);
             }
             CardPart::Decision(text) => {
-                put!(out, "<p class=\"decision\">", escape(text), "</p>\n");
+                put!(out, "<p class=\"decision\">{}</p>\n", escape(text));
             }
             CardPart::Inside(bytes) => {
                 put!(out, "<section class=\"inside\" aria-label=\"Sub-agent\">\n");
@@ -376,11 +304,7 @@ impl Html {
                 put!(out, "</section>\n");
             }
             CardPart::Output(text) => block("output", "Output", text, out),
-            CardPart::HandedBack(text) => {
-                fold("aside", "Handed back", Some(text), out);
-                block("plain", "Text", text, out);
-                put!(out, "</details>\n");
-            }
+            CardPart::HandedBack(text) => folded_text("Handed back", text, out),
             CardPart::Report(text) => {
                 put!(out, "<div class=\"prose report\" dir=\"auto\">\n");
                 prose::render(text, out);
@@ -390,7 +314,7 @@ impl Html {
                 self.picture(&Picture::Data { media_type, data }, out);
             }
             CardPart::ImageUrl(url) => self.picture(&Picture::Url(url), out),
-            CardPart::Cut(note) => put!(out, "<p class=\"cut\">… ", escape(note), "</p>\n"),
+            CardPart::Cut(note) => put!(out, "<p class=\"cut\">… {}</p>\n", escape(note)),
             CardPart::Nothing => put!(out, "<p class=\"cut\">no output</p>\n"),
         }
     }

@@ -14,7 +14,7 @@ use self::escape::{inline, plain};
 use super::diff::{self, Side};
 use super::labels::{cut, size};
 use super::page_transcript::card::{CardOutcome, CardPart, ToolCard};
-use super::page_transcript::{DIFF_CONTEXT, Footer, PageHeader, Renderer};
+use super::page_transcript::{DIFF_CONTEXT, Footer, PageHeader, Renderer, progress};
 use super::sources::SourceLink;
 use super::summary;
 use super::transcript::{Author, Picture, PlanDisplay, RunEnd, RunStart};
@@ -29,7 +29,7 @@ impl Renderer for Markdown {
     const MAX_SHOWN: usize = 32 * 1024;
 
     fn head(&self, head: &PageHeader<'_>, out: &mut Vec<u8>) {
-        put!(out, "# ", plain(head.title), "\n\n");
+        put!(out, "# {}\n\n", plain(head.title));
         let mut facts = Vec::new();
         if let Some(session) = head.session {
             facts.push(format!("**{}**", plain(&session.agent())));
@@ -42,12 +42,12 @@ impl Renderer for Markdown {
             facts.push(format!("{minute} UTC"));
         }
         if !facts.is_empty() {
-            put!(out, facts.join(" · "), "\n\n");
+            put!(out, "{}\n\n", facts.join(" · "));
         }
     }
 
     fn run_started(&self, run: &RunStart, out: &mut Vec<u8>) {
-        put!(out, format!("## Run {}\n\n", run.n));
+        put!(out, "## Run {}\n\n", run.n);
         match run.cause {
             Cause::Prompt => (),
             Cause::WakeUp => self.notice(Level::Info, "woken by background work", out),
@@ -55,25 +55,25 @@ impl Renderer for Markdown {
     }
 
     fn run_ended(&self, end: &RunEnd<'_>, reason: Option<&str>, out: &mut Vec<u8>) {
-        put!(out, "**", plain(end.verdict), "**");
+        put!(out, "**{}**", plain(end.verdict));
         for fact in end.facts {
-            put!(out, " · ", plain(fact));
+            put!(out, " · {}", plain(fact));
         }
         put!(out, "\n\n");
         if let Some(reason) = reason {
             quote(&plain(reason.trim()), out);
         }
-        put!(out, format!("<!-- end of run {} -->\n\n", end.n));
+        put!(out, "<!-- end of run {} -->\n\n", end.n);
     }
 
     fn foot(&self, foot: &Footer<'_>, out: &mut Vec<u8>) {
         put!(out, "---\n\n");
         usage(foot, out);
         if let Some(session) = foot.session.filter(|it| !it.native.is_empty()) {
-            put!(out, "Session ", inline(&session.native), "\n\n");
+            put!(out, "Session {}\n\n", inline(&session.native));
         }
         if let Some(resume) = foot.resume {
-            put!(out, "Resume with ", inline(resume), "\n\n");
+            put!(out, "Resume with {}\n\n", inline(resume));
         }
         put!(out, "<!-- made with linkspan -->\n");
     }
@@ -81,10 +81,10 @@ impl Renderer for Markdown {
     fn prose(&self, author: Author, text: &str, out: &mut Vec<u8>) {
         match author {
             Author::Prompt | Author::Task => quote(&plain(text.trim()), out),
-            Author::Answer => put!(out, prose::contained(text), "\n\n"),
+            Author::Answer => put!(out, "{}\n\n", prose::contained(text)),
             Author::Thought => {
                 fold("Thinking", Some(text), out);
-                put!(out, prose::contained(text), "\n\n</details>\n\n");
+                put!(out, "{}\n\n</details>\n\n", prose::contained(text));
             }
             Author::Harness => self.aside("The agent’s program said", text, out),
         }
@@ -96,9 +96,9 @@ impl Renderer for Markdown {
             Picture::Data { media_type, data } => {
                 let size = size(data.len() / 4 * 3);
                 let text = format!("[{media_type}, {size}]");
-                put!(out, plain(&text), "\n\n");
+                put!(out, "{}\n\n", plain(&text));
             }
-            Picture::Url(url) => put!(out, "Picture: ", inline(url), "\n\n"),
+            Picture::Url(url) => put!(out, "Picture: {}\n\n", inline(url)),
         }
     }
 
@@ -107,18 +107,18 @@ impl Renderer for Markdown {
         for source in sources {
             put!(out, "- ");
             if let Some(title) = &source.title {
-                put!(out, plain(title), " ");
+                put!(out, "{} ", plain(title));
             }
-            put!(out, place(&source.place), "\n");
+            put!(out, "{}\n", place(&source.place));
         }
         put!(out, "\n");
     }
 
     fn card(&self, card: &ToolCard<'_>, out: &mut Vec<u8>) {
-        put!(out, "<details>\n<summary>", sign(card.kind), " <b>");
-        put!(out, summary(&card.name), "</b>");
+        let name = summary(&card.name);
+        put!(out, "<details>\n<summary>{} <b>{name}</b>", sign(card.kind));
         if let Some(about) = &card.about {
-            put!(out, " <code>", summary(about), "</code>");
+            put!(out, " <code>{}</code>", summary(about));
         }
         if let Some(word) = card.ending.label() {
             let mark = match card.ending {
@@ -130,7 +130,7 @@ impl Renderer for Markdown {
                 | CardOutcome::Background
                 | CardOutcome::Lost => "",
             };
-            put!(out, " · ", mark, word);
+            put!(out, " · {mark}{word}");
         }
         put!(out, "</summary>\n\n");
         for piece in &card.pieces {
@@ -140,19 +140,10 @@ impl Renderer for Markdown {
     }
 
     fn plan(&self, plan: &Plan<'_>, shown: PlanDisplay, out: &mut Vec<u8>) {
-        let n_done = plan.entries.iter();
-        let n_done = n_done
-            .filter(|it| it.status == PlanStatus::Completed)
-            .count();
-        let name = format!("Plan {n_done}/{}", plan.entries.len());
+        let (count, doing) = progress(plan);
         match shown {
-            PlanDisplay::Whole => put!(out, "**", name, "**\n\n"),
-            PlanDisplay::Folded => {
-                let doing = plan.entries.iter();
-                let doing = doing.filter(|it| it.status == PlanStatus::InProgress);
-                let doing = doing.map(|it| it.text.to_str()).next();
-                fold(&name, doing.as_deref(), out);
-            }
+            PlanDisplay::Whole => put!(out, "**Plan {count}**\n\n"),
+            PlanDisplay::Folded => fold(&format!("Plan {count}"), doing.as_deref(), out),
         }
         for entry in &plan.entries {
             let text = plain(&entry.text.to_str().replace('\n', " "));
@@ -161,7 +152,7 @@ impl Renderer for Markdown {
                 PlanStatus::InProgress => (" ", format!("{text} · in progress")),
                 PlanStatus::Completed => ("x", text),
             };
-            put!(out, "- [", mark, "] ", text, "\n");
+            put!(out, "- [{mark}] {text}\n");
         }
         put!(out, "\n");
         if shown == PlanDisplay::Folded {
@@ -172,7 +163,7 @@ impl Renderer for Markdown {
     fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>) {
         let text = plain(text.trim());
         match level {
-            Level::Debug | Level::Info => put!(out, "· ", text, "\n\n"),
+            Level::Debug | Level::Info => put!(out, "· {text}\n\n"),
             Level::Warning => quote(&format!("⚠ **Warning:** {text}"), out),
             Level::Error => quote(&format!("✗ **Error:** {text}"), out),
         }
@@ -193,8 +184,8 @@ impl Renderer for Markdown {
             Decision::Denied => "✗",
             Decision::Withdrawn | Decision::Lost => "?",
         };
-        put!(out, "? ", plain(question.trim()), "\\\n");
-        put!(out, "→ ", mark, " ", plain(answer), "\n\n");
+        put!(out, "? {}\\\n", plain(question.trim()));
+        put!(out, "→ {mark} {}\n\n", plain(answer));
     }
 }
 
@@ -204,34 +195,31 @@ impl Markdown {
             CardPart::Command(text) => fence("sh", text, out),
             CardPart::Field { name, value } => field(name, value, out),
             CardPart::Diff { path, old, new } => {
-                put!(out, inline(&crate::visible(path)), "\n\n");
+                put!(out, "{}\n\n", inline(&crate::visible(path)));
                 let mut text = String::new();
                 let old = old.as_deref().unwrap_or_default();
                 for (side, line) in diff::lines(old, new, DIFF_CONTEXT) {
-                    text.push_str(match side {
+                    text += &match side {
                         Side::Gap(n) => {
-                            text += &format!("@@ {} @@\n", summary::plural(n as u64, "equal line"));
-                            continue;
+                            format!("@@ {} @@\n", summary::plural(n as u64, "equal line"))
                         }
-                        Side::Both => " ",
-                        Side::Old => "-",
-                        Side::New => "+",
-                    });
-                    text.push_str(line);
-                    text.push('\n');
+                        Side::Both => format!(" {line}\n"),
+                        Side::Old => format!("-{line}\n"),
+                        Side::New => format!("+{line}\n"),
+                    };
                 }
                 fence("diff", &text, out);
             }
-            CardPart::Decision(text) => put!(out, "Asked: ", plain(text), "\n\n"),
+            CardPart::Decision(text) => put!(out, "Asked: {}\n\n", plain(text)),
             CardPart::Inside(bytes) => out.extend_from_slice(bytes),
             CardPart::Output(text) => fence("", text, out),
             CardPart::HandedBack(text) => self.aside("Handed back", text, out),
-            CardPart::Report(text) => put!(out, prose::contained(text), "\n\n"),
+            CardPart::Report(text) => put!(out, "{}\n\n", prose::contained(text)),
             CardPart::Image { media_type, data } => {
                 self.picture(&Picture::Data { media_type, data }, out);
             }
             CardPart::ImageUrl(url) => self.picture(&Picture::Url(url), out),
-            CardPart::Cut(note) => put!(out, "… ", plain(note), "\n\n"),
+            CardPart::Cut(note) => put!(out, "… {}\n\n", plain(note)),
             CardPart::Nothing => put!(out, "no output\n\n"),
         }
     }
@@ -250,10 +238,10 @@ fn place(text: &str) -> String {
 
 /// Opens something folded; a glimpse of what is inside stands beside its name.
 fn fold(name: &str, text: Option<&str>, out: &mut Vec<u8>) {
-    put!(out, "<details>\n<summary><b>", summary(name), "</b>");
+    put!(out, "<details>\n<summary><b>{}</b>", summary(name));
     let line = text.and_then(|it| it.lines().map(str::trim).find(|it| !it.is_empty()));
     if let Some(line) = line {
-        put!(out, " ", summary(&cut(line, MAX_INLINE)));
+        put!(out, " {}", summary(&cut(line, MAX_INLINE)));
     }
     put!(out, "</summary>\n\n");
 }
@@ -268,7 +256,8 @@ fn summary(text: &str) -> String {
 /// Lines as a quotation.
 fn quote(text: &str, out: &mut Vec<u8>) {
     for line in text.split('\n') {
-        put!(out, if line.is_empty() { ">" } else { "> " }, line, "\n");
+        let space = if line.is_empty() { "" } else { " " };
+        put!(out, ">{space}{line}\n");
     }
     put!(out, "\n");
 }
@@ -283,23 +272,14 @@ fn fence(language: &str, text: &str, out: &mut Vec<u8>) {
         longest = longest.max(run);
     }
     let fence = "`".repeat(longest.max(2) + 1);
-    put!(
-        out,
-        fence,
-        language,
-        "\n",
-        safe.trim_end(),
-        "\n",
-        fence,
-        "\n\n"
-    );
+    put!(out, "{fence}{language}\n{}\n{fence}\n\n", safe.trim_end());
 }
 
 fn field(name: &str, value: &str, out: &mut Vec<u8>) {
     let is_short = value.len() <= MAX_INLINE && !value.contains('\n');
-    put!(out, "*", plain(name), "*");
+    put!(out, "*{}*", plain(name));
     if is_short {
-        put!(out, " ", inline(value), "\n\n");
+        put!(out, " {}\n\n", inline(value));
     } else {
         put!(out, "\n\n");
         fence("", value, out);
@@ -310,26 +290,16 @@ fn usage(foot: &Footer<'_>, out: &mut Vec<u8>) {
     let totals = foot.totals;
     let facts = summary::totals(totals.n_runs, totals.duration_ms, totals.cost_usd);
     if !facts.is_empty() {
-        put!(out, "**", plain(&facts.join(" · ")), "**\n\n");
+        put!(out, "**{}**\n\n", plain(&facts.join(" · ")));
     }
     if totals.rows.is_empty() {
         return;
     }
-    put!(
-        out,
-        "| Model | Input | Cached | Output | Cost |\n| --- | ---: | ---: | ---: | ---: |\n"
-    );
+    put!(out, "| Model | Input | Cached | Output | Cost |\n");
+    put!(out, "| --- | ---: | ---: | ---: | ---: |\n");
     for row in &totals.rows {
-        let tokens = &row.tokens;
         let model = plain(&row.model.replace('\n', " "));
-        let input = summary::count(tokens.input.saturating_add(tokens.cache_write));
-        let cached = summary::count(tokens.cache_read);
-        let output = summary::count(tokens.output.unwrap_or_default());
-        let cost = row.cost_usd.map(summary::dollars).unwrap_or_default();
-        put!(
-            out,
-            format!("| {model} | {input} | {cached} | {output} | {cost} |\n")
-        );
+        put!(out, "| {model} | {} |\n", row.cells().join(" | "));
     }
     put!(out, "\n");
 }

@@ -31,8 +31,9 @@ use crate::wire::lenient::{Any, Num, Str};
 use crate::wire::openhands::{Content, Delta, Event as Line, ExecutionStatus, Source, StateUpdate};
 
 /// How tool calls and text are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum OpenHandsProfile {
+    #[default]
     Mcp,
     External,
     Native,
@@ -50,7 +51,7 @@ impl OpenHandsProfile {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OpenHands {
     profile: OpenHandsProfile,
     is_live: bool,
@@ -85,18 +86,7 @@ impl OpenHands {
             profile,
             is_live: config.live,
             pen: LineWriter::new(config.began),
-            losses: Losses::default(),
-            engine: String::new(),
-            native: None,
-            model: None,
-            is_running: false,
-            has_ended: false,
-            lanes: Vec::new(),
-            calls: Vec::new(),
-            n_asks: 0,
-            is_denied: false,
-            totals: UsageTotals::default(),
-            streams: Vec::new(),
+            ..Self::default()
         }
     }
 

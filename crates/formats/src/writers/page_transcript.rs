@@ -10,8 +10,10 @@ pub(crate) mod card;
 mod renderer;
 mod totals;
 
+use std::borrow::Cow;
+
 use model::{
-    AskSettled, Event, ItemId, Level, Losses, Other, Plan, RunEnded, Status, Subagent, Text,
+    AskSettled, Event, Level, Losses, Other, Plan, PlanStatus, RunEnded, Status, Subagent, Text,
     Timestamp, Tool, ToolKind,
 };
 
@@ -25,8 +27,8 @@ use super::labels::title;
 use super::sources::SourceLink;
 use super::summary::SessionSummary;
 use super::transcript::{
-    Author, ClosedCall, Layout, OpenCall, Picture, PlanDisplay, RunEnd, RunStart, SessionChange,
-    ShownPlan, Transcript,
+    Author, ClosedCall, Layout, OpenCall, Picture, Place, PlanDisplay, RunEnd, RunStart,
+    SessionChange, ShownPlan, Transcript,
 };
 
 /// What is held of a page before its header, in case the first prompt comes late.
@@ -68,27 +70,22 @@ impl<M: Renderer> PageTranscript<M> {
 
 impl<M: Renderer> PageLayout<M> {
     /// Writes a block where `path` says: on the page, or to what a sub-agent does.
-    fn place(
-        &mut self,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-        write: impl FnOnce(&M, &mut Vec<u8>),
-    ) {
+    fn place(&mut self, place: &mut Place<'_>, write: impl FnOnce(&M, &mut Vec<u8>)) {
         let mut block = Vec::new();
         write(&self.markup, &mut block);
-        if !path.is_empty() {
-            let Some(overflow) = self.agents.hold(path, &block, &self.markup) else {
+        if !place.path.is_empty() {
+            let Some(overflow) = self.agents.hold(place.path, &block, &self.markup) else {
                 return;
             };
             self.losses.count("sub-agent in parts");
             block = overflow;
         }
         let Some(early) = &mut self.early else {
-            return out.extend(block);
+            return place.out.extend(block);
         };
         early.extend(block);
         if early.len() > MAX_EARLY {
-            self.begin(None, out);
+            self.begin(None, place.out);
         }
     }
 
@@ -111,11 +108,11 @@ impl<M: Renderer> PageLayout<M> {
         out.extend(early);
     }
 
-    fn aside(&mut self, name: &str, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn aside(&mut self, name: &str, text: &str, place: &mut Place<'_>) {
         if text.len() > M::MAX_SHOWN {
             self.losses.count("cut text");
         }
-        self.place(path, out, |markup, out| {
+        self.place(place, |markup, out| {
             markup.aside(name, truncated::<M>(text), out);
         });
     }
@@ -149,18 +146,19 @@ impl<M: Renderer> Layout for PageLayout<M> {
             SessionChange::Other { .. } => format!("now {}", session.headline()),
             SessionChange::Update(news) => format!("now {news}"),
         };
-        self.notice(Level::Info, &text, &[], out);
+        self.notice(Level::Info, &text, &mut Place::top(out));
     }
 
     fn run_started(&mut self, run: &RunStart, out: &mut Vec<u8>) {
-        self.place(&[], out, |markup, out| markup.run_started(run, out));
+        let place = &mut Place::top(out);
+        self.place(place, |markup, out| markup.run_started(run, out));
     }
 
     fn run_ended(&mut self, end: &RunEnd<'_>, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.begin(None, out);
         out.extend(self.agents.release(&self.markup));
         if let Some(answer) = &end.answer {
-            self.prose(Author::Answer, answer, &[], out);
+            self.prose(Author::Answer, answer, &mut Place::top(out));
         }
         self.totals.add(ended, self.session.as_ref());
         let reason = end.reason.as_deref().map(truncated::<M>);
@@ -168,63 +166,63 @@ impl<M: Renderer> Layout for PageLayout<M> {
     }
 
     /// Messages are never truncated.
-    fn prose(&mut self, author: Author, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn prose(&mut self, author: Author, text: &str, place: &mut Place<'_>) {
         match author {
-            Author::Prompt => self.begin(Some(text), out),
-            Author::Answer if path.is_empty() => self.begin(None, out),
-            Author::Answer => self.agents.set_last_text(path, text),
-            Author::Task => self.agents.set_task(path, text),
+            Author::Prompt => self.begin(Some(text), place.out),
+            Author::Answer if place.path.is_empty() => self.begin(None, place.out),
+            Author::Answer => self.agents.set_last_text(place.path, text),
+            Author::Task => self.agents.set_task(place.path, text),
             Author::Thought | Author::Harness => (),
         }
         if !text.trim().is_empty() {
-            self.place(path, out, |markup, out| markup.prose(author, text, out));
+            self.place(place, |markup, out| markup.prose(author, text, out));
         }
     }
 
-    fn attachment(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn attachment(&mut self, text: &str, place: &mut Place<'_>) {
         let author = Author::Task;
-        self.place(path, out, |markup, out| markup.prose(author, text, out));
+        self.place(place, |markup, out| markup.prose(author, text, out));
     }
 
-    fn picture(&mut self, picture: &Picture<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.place(path, out, |markup, out| markup.picture(picture, out));
+    fn picture(&mut self, picture: &Picture<'_>, place: &mut Place<'_>) {
+        self.place(place, |markup, out| markup.picture(picture, out));
     }
 
-    fn sources(&mut self, sources: &[SourceLink], path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.place(path, out, |markup, out| markup.sources(sources, out));
+    fn sources(&mut self, sources: &[SourceLink], place: &mut Place<'_>) {
+        self.place(place, |markup, out| markup.sources(sources, out));
     }
 
-    fn hidden_reasoning(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.notice(Level::Info, text, path, out);
+    fn hidden_reasoning(&mut self, text: &str, place: &mut Place<'_>) {
+        self.notice(Level::Info, text, place);
     }
 
-    fn compaction(&mut self, label: &str, summary: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.aside(label, summary, path, out);
+    fn compaction(&mut self, label: &str, summary: &str, place: &mut Place<'_>) {
+        self.aside(label, summary, place);
     }
 
-    fn other(&mut self, other: &Other<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn other(&mut self, other: &Other<'_>, place: &mut Place<'_>) {
         let text = match &other.text {
             Some(text) => text.to_str(),
             None => other.data.get().into(),
         };
-        self.aside(&other.name, &text, path, out);
+        self.aside(&other.name, &text, place);
     }
 
-    fn notice(&mut self, level: Level, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn notice(&mut self, level: Level, text: &str, place: &mut Place<'_>) {
         let text = truncated::<M>(text);
-        self.place(path, out, |markup, out| markup.notice(level, text, out));
+        self.place(place, |markup, out| markup.notice(level, text, out));
     }
 
-    fn call_known(&mut self, _: &Tool<'_>, _: &mut OpenCall, _: &[ItemId<'_>], _: &mut Vec<u8>) {
+    fn call_known(&mut self, _: &Tool<'_>, _: &mut OpenCall, _: &mut Place<'_>) {
         // A card is written when its call has ended.
     }
 
-    fn call_closed(&mut self, closed: ClosedCall<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn call_closed(&mut self, closed: ClosedCall<'_>, place: &mut Place<'_>) {
         let ClosedCall {
             tool, status, open, ..
         } = closed;
-        if path.is_empty() {
-            self.begin(None, out);
+        if place.path.is_empty() {
+            self.begin(None, place.out);
         }
         let goes_on = open.in_background && status == Status::Ok;
         let agent = match goes_on {
@@ -244,25 +242,19 @@ impl<M: Renderer> Layout for PageLayout<M> {
             card.report::<M>(report, &mut heard, &mut self.losses);
         }
         card.result::<M>(tool, status, &mut heard, &open.printed, &mut self.losses);
-        self.place(path, out, |markup, out| markup.card(&card, out));
+        self.place(place, |markup, out| markup.card(&card, out));
     }
 
-    fn agent_known(&mut self, agent: &Subagent<'_>, call: Option<&OpenCall>, path: &[ItemId<'_>]) {
+    fn agent_known(&mut self, agent: &Subagent<'_>, call: Option<&OpenCall>, place: &Place<'_>) {
         let label = call.and_then(|it| it.agent_label.clone());
         let label = label.unwrap_or_else(|| {
             let about = agent.description.as_ref().map(Text::to_string);
             (agent.name.to_string(), about)
         });
-        self.agents.introduce(&agent.call, label, path);
+        self.agents.introduce(&agent.call, label, place.path);
     }
 
-    fn agent_closed(
-        &mut self,
-        agent: &Subagent<'_>,
-        status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
+    fn agent_closed(&mut self, agent: &Subagent<'_>, status: Status, place: &mut Place<'_>) {
         let held = self.agents.take(&agent.call, &self.markup);
         if held.is_none() && !agent.background {
             return;
@@ -283,18 +275,12 @@ impl<M: Renderer> Layout for PageLayout<M> {
         if let Some(report) = &agent.report {
             card.report::<M>(&report.to_str(), &mut LastText::new(said), &mut self.losses);
         }
-        self.place(path, out, |markup, out| markup.card(&card, out));
+        self.place(place, |markup, out| markup.card(&card, out));
     }
 
-    fn ask_settled(
-        &mut self,
-        ask: &OpenAsk,
-        settled: &AskSettled<'_>,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
+    fn ask_settled(&mut self, ask: &OpenAsk, settled: &AskSettled<'_>, place: &mut Place<'_>) {
         let answer = ask.decision(settled);
-        self.place(path, out, |markup, out| {
+        self.place(place, |markup, out| {
             markup.ask(&ask.question, settled.decision, &answer, out);
         });
     }
@@ -304,10 +290,9 @@ impl<M: Renderer> Layout for PageLayout<M> {
         plan: &Plan<'_>,
         shown: PlanDisplay,
         _before: Option<&ShownPlan>,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
+        place: &mut Place<'_>,
     ) {
-        self.place(path, out, |markup, out| markup.plan(plan, shown, out));
+        self.place(place, |markup, out| markup.plan(plan, shown, out));
     }
 
     fn finish(&mut self, resume: Option<&str>, out: &mut Vec<u8>) {
@@ -320,6 +305,15 @@ impl<M: Renderer> Layout for PageLayout<M> {
         };
         self.markup.foot(&foot, out);
     }
+}
+
+/// How many entries of a plan are done, of how many, and the one being done.
+pub(crate) fn progress<'a>(plan: &'a Plan<'_>) -> (String, Option<Cow<'a, str>>) {
+    let entries = || plan.entries.iter();
+    let n_done = entries().filter(|it| it.status == PlanStatus::Completed);
+    let mut doing = entries().filter(|it| it.status == PlanStatus::InProgress);
+    let count = format!("{}/{}", n_done.count(), plan.entries.len());
+    (count, doing.next().map(|it| it.text.to_str()))
 }
 
 /// As much of a text as is shown.

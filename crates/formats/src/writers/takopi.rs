@@ -19,12 +19,11 @@ use model::{
     Binding, Body, Event, Item, ItemClosed, ItemId, Losses, Message, Role, RunEnded, SessionBound,
     Text, Writer,
 };
-use serde::Serialize;
 
 use self::actions::Action;
 use self::notes::Note;
 use self::session::TakopiSession;
-use super::{WriterConfig, line};
+use super::{WriterConfig, missing_end};
 use crate::wire::takopi as wire;
 
 /// Notes that wait for the run they will belong to; what a stream says before its first run is short.
@@ -32,14 +31,15 @@ const MAX_WAITING: usize = 64 * 1024;
 /// Denials from notices, held until the end of the run so that each is shown once.
 const MAX_DENIED: usize = 256;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TakopiProfile {
+    #[default]
     Seed,
     Upstream,
     Debug,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Takopi {
     profile: TakopiProfile,
     engine: String,
@@ -83,13 +83,7 @@ impl Takopi {
                 Some("debug") => TakopiProfile::Debug,
                 _ => TakopiProfile::Seed,
             },
-            engine: String::new(),
-            session: None,
-            run: TakopiRun::default(),
-            n_turns: 0,
-            waiting: Vec::new(),
-            n_waiting: 0,
-            losses: Losses::default(),
+            ..Self::default()
         }
     }
 
@@ -214,7 +208,7 @@ impl Takopi {
         }
         self.run = TakopiRun::default();
         if let Some(session) = &mut self.session {
-            session.run_ended();
+            session.had_run = true;
         }
     }
 }
@@ -222,25 +216,6 @@ impl Takopi {
 fn next_id(engine: &str, what: &str, n: &mut u64) -> String {
     *n += 1;
     format!("{engine}.{what}.{n}")
-}
-
-/// Writes an action of which there is no more to say.
-fn write_action<D: Serialize>(
-    engine: &str,
-    action: wire::Action<'_, D>,
-    phase: wire::Phase,
-    ok: Option<bool>,
-    out: &mut Vec<u8>,
-) {
-    let event = wire::ActionEvent {
-        engine,
-        action,
-        phase,
-        ok,
-        message: None,
-        level: None,
-    };
-    line(out, &event);
 }
 
 impl Writer for Takopi {
@@ -268,7 +243,7 @@ impl Writer for Takopi {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         if self.run.is_open || self.run.has_started {
-            self.run_ended(&end::cut_short(), out);
+            self.run_ended(&missing_end(), out);
         }
         for _ in 0..self.n_waiting {
             self.losses.count("notice outside a run");

@@ -14,13 +14,11 @@ mod turnstile;
 use std::collections::HashMap;
 
 use model::{
-    AskSettled, Cause, Event, ItemId, Level, Losses, Other, Outcome, Plan, PlanEntry, PlanStatus,
-    RunEnded, Status, Subagent, Tool, ToolKind, Writer,
+    AskSettled, Cause, Event, Level, Losses, Other, Outcome, Plan, PlanEntry, PlanStatus, RunEnded,
+    Status, Subagent, Tool, ToolKind, Writer,
 };
 
-use self::page::{
-    BOLD, BlockKind, CYAN, DIM, GREEN, Indent, MAGENTA, PLAIN, RED, SafeText, TerminalPage, YELLOW,
-};
+use self::page::{BOLD, BlockKind, CYAN, DIM, GREEN, MAGENTA, PLAIN, RED, TerminalPage, YELLOW};
 use self::speech::{Speech, SpeechStyle};
 use self::turnstile::{Delivery, Turnstile};
 use super::WriterConfig;
@@ -29,28 +27,28 @@ use super::labels::{compact, label, size};
 use super::sources::SourceLink;
 use super::summary::SessionSummary;
 use super::transcript::{
-    Author, ClosedCall, Layout, OpenCall, Picture, PlanDisplay, RunEnd, RunStart, SessionChange,
-    ShownPlan, Transcript,
+    Author, ClosedCall, Layout, OpenCall, Picture, Place, PlanDisplay, RunEnd, RunStart,
+    SessionChange, ShownPlan, Transcript,
 };
 
 const ASSISTANT: SpeechStyle = SpeechStyle {
     heading: None,
     mark: "",
-    indent: Indent(""),
+    indent: "",
     style: PLAIN,
     max_lines: usize::MAX,
 };
 const THINKING: SpeechStyle = SpeechStyle {
     heading: Some("∴ thinking"),
     mark: "",
-    indent: Indent("  "),
+    indent: "  ",
     style: DIM,
     max_lines: usize::MAX,
 };
 const USER: SpeechStyle = SpeechStyle {
     heading: None,
     mark: "› ",
-    indent: Indent("  "),
+    indent: "  ",
     style: CYAN,
     max_lines: usize::MAX,
 };
@@ -58,7 +56,7 @@ const USER: SpeechStyle = SpeechStyle {
 const MACHINE: SpeechStyle = SpeechStyle {
     heading: None,
     mark: "› ",
-    indent: Indent("  "),
+    indent: "  ",
     style: DIM,
     max_lines: calls::MAX_LINES,
 };
@@ -135,31 +133,25 @@ impl Writer for TextTranscript {
 
 impl TextLayout {
     /// A whole text at once.
-    fn write_speech(
-        &mut self,
-        style: SpeechStyle,
-        text: &str,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
-        let mut speech = Speech::new(style, path);
-        speech.push(text, &mut self.page, out);
-        if speech.finish(&mut self.page, out) {
+    fn write_speech(&mut self, style: SpeechStyle, text: &str, place: &mut Place<'_>) {
+        let mut speech = Speech::new(style, place.path);
+        speech.push(text, &mut self.page, place.out);
+        if speech.finish(&mut self.page, place.out) {
             self.losses.count("cut text");
         }
     }
 
     /// A word of our own about what is going on.
     fn remark(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.page.begin(BlockKind::Notice, &[], out);
-        self.page.line(Indent(""), DIM, &SafeText::new(text), out);
+        self.page.begin(BlockKind::Notice, &mut Place::top(out));
+        self.page.line("", DIM, text, out);
     }
 
     fn resume_hint(&mut self, hint: &str, out: &mut Vec<u8>) {
         if !self.page.is_last(&BlockKind::End) {
-            self.page.begin(BlockKind::End, &[], out);
+            self.page.begin(BlockKind::End, &mut Place::top(out));
         }
-        self.page.line(Indent("  "), DIM, &SafeText::new(hint), out);
+        self.page.line("  ", DIM, hint, out);
     }
 
     fn plan_entry(&self, text: &str, status: PlanStatus, out: &mut Vec<u8>) {
@@ -169,8 +161,7 @@ impl TextLayout {
             PlanStatus::Completed => ('☑', DIM),
         };
         let line = format!("{mark} {}", text.replace('\n', " "));
-        let line = SafeText::new(&line);
-        self.page.line(Indent("  "), style, &line, out);
+        self.page.line("  ", style, line, out);
     }
 
     fn verdict(&mut self, end: &RunEnd<'_>, out: &mut Vec<u8>) {
@@ -182,19 +173,16 @@ impl TextLayout {
         let verdict = end.verdict;
         let facts = end.facts.join(" · ");
         if let Some(reason) = &end.reason {
-            let text = format!("{verdict}: {reason}");
-            calls::reason(style, &text, &self.page, &mut self.losses, out);
+            self.reason(style, &format!("{verdict}: {reason}"), out);
             if !facts.is_empty() {
-                let facts = SafeText::new(&facts);
-                self.page.line(Indent("  "), DIM, &facts, out);
+                self.page.line("  ", DIM, facts, out);
             }
             return;
         }
-        self.page.start(Indent(""), out);
-        self.page.put(style, &SafeText::new(verdict), out);
+        self.page.start("", out);
+        self.page.put(style, verdict, out);
         if !facts.is_empty() {
-            let facts = format!(" · {facts}");
-            self.page.put(DIM, &SafeText::new(&facts), out);
+            self.page.put(DIM, format!(" · {facts}"), out);
         }
         self.page.end_line(out);
     }
@@ -219,9 +207,8 @@ impl Layout for TextLayout {
             SessionChange::Other { resume: Some(hint) } => self.resume_hint(&hint, out),
             SessionChange::Other { resume: None } | SessionChange::First => (),
         }
-        self.page.begin(BlockKind::Header, &[], out);
-        let line = session.headline();
-        self.page.line(Indent(""), BOLD, &SafeText::new(&line), out);
+        self.page.begin(BlockKind::Header, &mut Place::top(out));
+        self.page.line("", BOLD, session.headline(), out);
     }
 
     fn run_started(&mut self, run: &RunStart, out: &mut Vec<u8>) {
@@ -233,13 +220,13 @@ impl Layout for TextLayout {
 
     fn run_ended(&mut self, end: &RunEnd<'_>, _ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         if let Some(answer) = &end.answer {
-            self.write_speech(ASSISTANT, answer, &[], out);
+            self.write_speech(ASSISTANT, answer, &mut Place::top(out));
         }
-        self.page.begin(BlockKind::End, &[], out);
+        self.page.begin(BlockKind::End, &mut Place::top(out));
         self.verdict(end, out);
     }
 
-    fn prose(&mut self, author: Author, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn prose(&mut self, author: Author, text: &str, place: &mut Place<'_>) {
         let style = match author {
             Author::Prompt => USER,
             Author::Answer => ASSISTANT,
@@ -248,15 +235,15 @@ impl Layout for TextLayout {
             Author::Harness => HARNESS,
         };
         if !self.is_streamed {
-            self.write_speech(style, text, path, out);
+            self.write_speech(style, text, place);
         }
     }
 
-    fn attachment(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.write_speech(MACHINE, text, path, out);
+    fn attachment(&mut self, text: &str, place: &mut Place<'_>) {
+        self.write_speech(MACHINE, text, place);
     }
 
-    fn picture(&mut self, picture: &Picture<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn picture(&mut self, picture: &Picture<'_>, place: &mut Place<'_>) {
         let text = match picture {
             Picture::Data { media_type, data } => {
                 self.losses.count("image");
@@ -264,71 +251,60 @@ impl Layout for TextLayout {
             }
             Picture::Url(url) => format!("[image {url}]"),
         };
-        self.write_speech(MACHINE, &text, path, out);
+        self.write_speech(MACHINE, &text, place);
     }
 
-    fn sources(&mut self, sources: &[SourceLink], path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.page.begin(BlockKind::Text, path, out);
-        let heading = SafeText::new("sources");
-        self.page.line(Indent(""), DIM, &heading, out);
+    fn sources(&mut self, sources: &[SourceLink], place: &mut Place<'_>) {
+        self.page.begin(BlockKind::Text, place);
+        self.page.line("", DIM, "sources", place.out);
         for source in sources {
             let line = match &source.title {
                 Some(title) => format!("{title}  {}", source.place),
                 None => source.place.clone(),
             };
-            let line = SafeText::new(&line);
-            self.page.line(Indent("  "), DIM, &line, out);
+            self.page.line("  ", DIM, line, place.out);
         }
     }
 
-    fn hidden_reasoning(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn hidden_reasoning(&mut self, text: &str, place: &mut Place<'_>) {
         let style = SpeechStyle {
             mark: "∴ ",
             ..MACHINE
         };
-        self.write_speech(style, text, path, out);
+        self.write_speech(style, text, place);
     }
 
-    fn compaction(&mut self, label: &str, summary: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let line = format!("⇣ {label}");
-        self.page.begin(BlockKind::Text, path, out);
-        let line = SafeText::new(&line);
-        self.page.line(Indent(""), MAGENTA, &line, out);
+    fn compaction(&mut self, label: &str, summary: &str, place: &mut Place<'_>) {
+        self.page.begin(BlockKind::Text, place);
+        self.page.line("", MAGENTA, format!("⇣ {label}"), place.out);
         if !summary.is_empty() {
-            calls::note(summary, &self.page, &mut self.losses, out);
+            self.note(summary, place.out);
         }
     }
 
-    fn other(&mut self, other: &Other<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.page.begin(BlockKind::Text, path, out);
-        let line = format!("◦ {}", other.name);
-        let line = SafeText::new(&line);
-        self.page.line(Indent(""), PLAIN, &line, out);
+    fn other(&mut self, other: &Other<'_>, place: &mut Place<'_>) {
+        self.page.begin(BlockKind::Text, place);
+        self.page
+            .line("", PLAIN, format!("◦ {}", other.name), place.out);
         let text = match &other.text {
             Some(text) => text.to_str().into_owned(),
             None => compact(&other.data),
         };
-        calls::note(&text, &self.page, &mut self.losses, out);
+        self.note(&text, place.out);
     }
 
-    fn notice(&mut self, level: Level, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn notice(&mut self, level: Level, text: &str, place: &mut Place<'_>) {
         let (mark, style) = match level {
             Level::Debug | Level::Info => ("· ", DIM),
             Level::Warning => ("⚠ ", YELLOW),
             Level::Error => ("✗ ", RED),
         };
-        self.page.begin(BlockKind::Notice, path, out);
-        calls::marked(mark, style, text, &self.page, &mut self.losses, out);
+        self.page.begin(BlockKind::Notice, place);
+        self.marked(mark, style, text, place.out);
     }
 
     /// Announces a call once its input is known, if it has to be known before it ends.
-    fn call_known(
-        &mut self,
-        tool: &Tool<'_>,
-        call: &mut OpenCall,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
+    fn call_known(&mut self, tool: &Tool<'_>, call: &mut OpenCall, place: &mut Place<'_>) {
         let has_followers = tool.class.kind == ToolKind::Task;
         let is_wanted = has_followers || self.live && tool.class.kind != ToolKind::Todo;
         if !is_wanted || tool.input.is_none() {
@@ -339,11 +315,11 @@ impl Layout for TextLayout {
         }
         if !call.is_announced {
             call.is_announced = true;
-            calls::announce(tool, None, path, &mut self.page, &mut self.losses, out);
+            self.announce(tool, None, place);
         }
     }
 
-    fn call_closed(&mut self, closed: ClosedCall<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn call_closed(&mut self, closed: ClosedCall<'_>, place: &mut Place<'_>) {
         let ClosedCall {
             tool,
             status,
@@ -361,21 +337,17 @@ impl Layout for TextLayout {
             return self.losses.count("edit result");
         }
         if !open.is_announced {
-            let took = took.take();
-            calls::announce(tool, took, path, &mut self.page, &mut self.losses, out);
+            self.announce(tool, took.take(), place);
         } else if !self.page.is_under(&tool.id) {
-            let took = took.take();
-            calls::remind(tool, took, path, &mut self.page, &mut self.losses, out);
+            self.remind(tool, took.take(), place);
         }
-        let block = BlockKind::Call(tool.id.clone().into_owned());
-        self.page.resume(block, path);
+        self.page.resume(calls::call_block(&tool.id), place.path);
         for decision in &open.decisions {
             if status == Status::Denied && is_shown(decision, tool) {
                 continue;
             }
             let line = format!("→ {decision}");
-            let line = SafeText::new(&line);
-            self.page.line(Indent("  "), YELLOW, &line, out);
+            self.page.line("  ", YELLOW, line, place.out);
         }
         if is_ok && calls::speaks_for_itself(tool) {
             return self.losses.count("edit result");
@@ -386,36 +358,24 @@ impl Layout for TextLayout {
             exit_code: tool.class.exit_code,
             took,
         };
-        calls::ending(&end, &text, &self.page, &mut self.losses, out);
+        self.ending(&end, &text, place.out);
     }
 
-    fn agent_closed(
-        &mut self,
-        agent: &Subagent<'_>,
-        status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
+    fn agent_closed(&mut self, agent: &Subagent<'_>, status: Status, place: &mut Place<'_>) {
         if agent.background {
-            calls::agent(agent, status, path, &mut self.page, &mut self.losses, out);
+            self.agent(agent, status, place);
         }
         self.page.forget_agent(&agent.call);
     }
 
-    fn ask_opened(&mut self, ask: &OpenAsk, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn ask_opened(&mut self, ask: &OpenAsk, place: &mut Place<'_>) {
         if self.live {
-            ask.write(path, &mut self.page, out);
+            self.question(ask, place);
         }
     }
 
-    fn ask_settled(
-        &mut self,
-        ask: &OpenAsk,
-        settled: &AskSettled<'_>,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
-        ask.settle(settled, path, &mut self.page, out);
+    fn ask_settled(&mut self, ask: &OpenAsk, settled: &AskSettled<'_>, place: &mut Place<'_>) {
+        self.answer(ask, settled, place);
     }
 
     /// Writes what is new in a plan.
@@ -424,8 +384,7 @@ impl Layout for TextLayout {
         plan: &Plan<'_>,
         _shown: PlanDisplay,
         before: Option<&ShownPlan>,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
+        place: &mut Place<'_>,
     ) {
         let before = before.map(|it| it.entries.iter().cloned().collect());
         let before: HashMap<String, PlanStatus> = before.unwrap_or_default();
@@ -437,11 +396,10 @@ impl Layout for TextLayout {
         let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
         let n_done = plan.entries.iter().filter(is_done).count();
         let heading = format!("▤ plan {n_done}/{}", plan.entries.len());
-        self.page.begin(BlockKind::Text, path, out);
-        let heading = SafeText::new(&heading);
-        self.page.line(Indent(""), MAGENTA, &heading, out);
+        self.page.begin(BlockKind::Text, place);
+        self.page.line("", MAGENTA, heading, place.out);
         for entry in news {
-            self.plan_entry(&entry.text.to_str(), entry.status, out);
+            self.plan_entry(&entry.text.to_str(), entry.status, place.out);
         }
     }
 

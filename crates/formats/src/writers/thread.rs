@@ -33,13 +33,14 @@ use crate::wire::thread as wire;
 /// Text held back for what may still be added to it; more than this is written as it is.
 const MAX_HELD: usize = 1024 * 1024;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ThreadProfile {
+    #[default]
     Typed,
     Seed,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Thread {
     turns: Turns,
     held: Option<HeldMessage>,
@@ -78,19 +79,12 @@ impl Thread {
             Some("seed") => ThreadProfile::Seed,
             _ => ThreadProfile::Typed,
         };
+        let is_full = config.profile.as_deref() == Some("full");
         Self {
             turns: Turns::new(profile),
-            held: None,
-            calls: Vec::new(),
-            plans: Vec::new(),
-            agents: Vec::new(),
-            asks: Vec::new(),
-            outputs: Outputs::new(
-                config.profile.as_deref() == Some("full"),
-                config.served.as_ref(),
-            ),
+            outputs: Outputs::new(is_full, config.served.as_ref()),
             served: config.served.clone(),
-            losses: Losses::default(),
+            ..Self::default()
         }
     }
 
@@ -246,10 +240,8 @@ impl Thread {
     }
 
     fn call_updated(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let waits = self
-            .calls
-            .iter()
-            .position(|it| it.item == tool.id && it.call.is_none());
+        let mut calls = self.calls.iter();
+        let waits = calls.position(|it| it.item == tool.id && it.call.is_none());
         if let (Some(at), Some(_)) = (waits, &tool.input) {
             self.calls[at].call = Some(self.start(tool, path, out));
         }
@@ -395,13 +387,8 @@ impl Thread {
         }
         self.turns.begin(out);
         self.close_all(out);
-        let message = Text::new("the stream stopped before the run ended");
-        let failed = wire::ThreadEvent::TurnFailed {
-            error: wire::Error { message },
-            usage: None,
-            figures: wire::Figures::default(),
-        };
-        self.turns.end(&failed, out);
+        let lost = RunEnded::new(Outcome::Lost, None);
+        self.turns.end(&turn::terminal(&lost), out);
     }
 }
 

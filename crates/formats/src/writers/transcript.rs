@@ -24,6 +24,21 @@ use super::summary::{self, SessionSummary};
 /// What a tool printed that is kept in case no result comes.
 const MAX_PRINTED: usize = 64 * 1024;
 
+/// Where a part of a transcript goes.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    /// The sub-agents around it, outermost first.
+    pub(crate) path: &'a [ItemId<'static>],
+    pub(crate) out: &'a mut Vec<u8>,
+}
+
+impl<'a> Place<'a> {
+    /// Outside of every sub-agent.
+    pub(crate) fn top(out: &'a mut Vec<u8>) -> Self {
+        Self { path: &[], out }
+    }
+}
+
 /// Where the parts of a transcript go, and how they look. It also counts what it leaves out.
 pub(crate) trait Layout: Clone + Debug + Send + 'static {
     fn losses(&self) -> &Losses;
@@ -38,50 +53,31 @@ pub(crate) trait Layout: Clone + Debug + Send + 'static {
     fn run_started(&mut self, run: &RunStart, out: &mut Vec<u8>);
     fn run_ended(&mut self, end: &RunEnd<'_>, ended: &RunEnded<'_>, out: &mut Vec<u8>);
     /// The text of a message; it may be blank.
-    fn prose(&mut self, author: Author, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>);
+    fn prose(&mut self, author: Author, text: &str, place: &mut Place<'_>);
     /// A part of a message that is neither text nor picture.
-    fn attachment(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>);
-    fn picture(&mut self, picture: &Picture<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>);
+    fn attachment(&mut self, text: &str, place: &mut Place<'_>);
+    fn picture(&mut self, picture: &Picture<'_>, place: &mut Place<'_>);
     /// What an answer refers to.
-    fn sources(&mut self, sources: &[SourceLink], path: &[ItemId<'_>], out: &mut Vec<u8>);
-    fn hidden_reasoning(&mut self, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>);
-    fn compaction(&mut self, label: &str, summary: &str, path: &[ItemId<'_>], out: &mut Vec<u8>);
-    fn other(&mut self, other: &Other<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>);
-    fn notice(&mut self, level: Level, text: &str, path: &[ItemId<'_>], out: &mut Vec<u8>);
+    fn sources(&mut self, sources: &[SourceLink], place: &mut Place<'_>);
+    fn hidden_reasoning(&mut self, text: &str, place: &mut Place<'_>);
+    fn compaction(&mut self, label: &str, summary: &str, place: &mut Place<'_>);
+    fn other(&mut self, other: &Other<'_>, place: &mut Place<'_>);
+    fn notice(&mut self, level: Level, text: &str, place: &mut Place<'_>);
     /// A call opened, or more is known of it.
-    fn call_known(
-        &mut self,
-        tool: &Tool<'_>,
-        call: &mut OpenCall,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    );
-    fn call_closed(&mut self, closed: ClosedCall<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>);
-    fn agent_known(&mut self, _: &Subagent<'_>, _: Option<&OpenCall>, _path: &[ItemId<'_>]) {}
+    fn call_known(&mut self, tool: &Tool<'_>, call: &mut OpenCall, place: &mut Place<'_>);
+    fn call_closed(&mut self, closed: ClosedCall<'_>, place: &mut Place<'_>);
+    fn agent_known(&mut self, _: &Subagent<'_>, _: Option<&OpenCall>, _: &Place<'_>) {}
     /// A sub-agent ended after the call that started it.
-    fn agent_closed(
-        &mut self,
-        agent: &Subagent<'_>,
-        status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    );
-    fn ask_opened(&mut self, _ask: &OpenAsk, _path: &[ItemId<'_>], _out: &mut Vec<u8>) {}
+    fn agent_closed(&mut self, agent: &Subagent<'_>, status: Status, place: &mut Place<'_>);
+    fn ask_opened(&mut self, _: &OpenAsk, _: &mut Place<'_>) {}
     /// An ask was settled that is about no call, or in a live layout.
-    fn ask_settled(
-        &mut self,
-        ask: &OpenAsk,
-        settled: &AskSettled<'_>,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    );
+    fn ask_settled(&mut self, ask: &OpenAsk, settled: &AskSettled<'_>, place: &mut Place<'_>);
     fn plan(
         &mut self,
         plan: &Plan<'_>,
         shown: PlanDisplay,
         before: Option<&ShownPlan>,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
+        place: &mut Place<'_>,
     );
     fn finish(&mut self, resume: Option<&str>, out: &mut Vec<u8>);
 }
@@ -232,11 +228,11 @@ impl<L: Layout> Transcript<L> {
         self.layout.run_started(&run, out);
     }
 
-    fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn opened(&mut self, item: &Item<'_>, place: &mut Place<'_>) {
         match item {
-            Item::Tool(tool) => self.call_known(tool, path, out),
-            Item::Plan(plan) => self.plan(plan, path, out),
-            Item::Subagent(agent) => self.agent_known(agent, path),
+            Item::Tool(tool) => self.call_known(tool, place),
+            Item::Plan(plan) => self.plan(plan, place),
+            Item::Subagent(agent) => self.agent_known(agent, place),
             Item::Message(_) | Item::Reasoning(_) | Item::Compaction(_) | Item::Other(_) => (),
         }
     }
@@ -250,28 +246,29 @@ impl<L: Layout> Transcript<L> {
         }
     }
 
-    fn closed(&mut self, closed: &ItemClosed<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn closed(&mut self, closed: &ItemClosed<'_>, place: &mut Place<'_>) {
         match &closed.item {
-            Item::Message(message) => self.message(message, path, out),
-            Item::Reasoning(reasoning) => self.reasoning(reasoning, path, out),
-            Item::Tool(tool) => self.call_closed(tool, closed.status, path, out),
-            Item::Plan(plan) => self.plan_closed(plan, path, out),
-            Item::Subagent(agent) => self.agent_closed(agent, closed.status, path, out),
-            Item::Compaction(compaction) => self.compaction(compaction, path, out),
-            Item::Other(other) => self.layout.other(other, path, out),
+            Item::Message(message) => self.message(message, place),
+            Item::Reasoning(reasoning) => self.reasoning(reasoning, place),
+            Item::Tool(tool) => self.call_closed(tool, closed.status, place),
+            Item::Plan(plan) => self.plan_closed(plan, place),
+            Item::Subagent(agent) => self.agent_closed(agent, closed.status, place),
+            Item::Compaction(compaction) => self.compaction(compaction, place),
+            Item::Other(other) => self.layout.other(other, place),
         }
     }
 
-    fn message(&mut self, message: &Message<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn message(&mut self, message: &Message<'_>, place: &mut Place<'_>) {
         let author = match message.role {
             Role::Assistant => Author::Answer,
-            Role::User if path.is_empty() => Author::Prompt,
+            Role::User if place.path.is_empty() => Author::Prompt,
             Role::User => Author::Task,
             Role::Harness => Author::Harness,
         };
         let text = message.text.to_str();
-        self.run.has_answer |= author == Author::Answer && path.is_empty() && !text.is_empty();
-        self.layout.prose(author, &text, path, out);
+        self.run.has_answer |=
+            author == Author::Answer && place.path.is_empty() && !text.is_empty();
+        self.layout.prose(author, &text, place);
         for part in &message.parts {
             match part {
                 Part::Image { media_type, data } => {
@@ -280,48 +277,48 @@ impl<L: Layout> Transcript<L> {
                         media_type,
                         data: &data,
                     };
-                    self.layout.picture(&picture, path, out);
+                    self.layout.picture(&picture, place);
                 }
                 Part::ImageUrl { url } => {
                     let url = url.to_str();
-                    self.layout.picture(&Picture::Url(&url), path, out);
+                    self.layout.picture(&Picture::Url(&url), place);
                 }
                 Part::Other(raw) if source(raw).is_some() => (),
-                Part::Other(raw) => self.layout.attachment(&compact(raw), path, out),
+                Part::Other(raw) => self.layout.attachment(&compact(raw), place),
             }
         }
         let sources = sources(&message.parts);
         if !sources.is_empty() {
-            self.layout.sources(&sources, path, out);
+            self.layout.sources(&sources, place);
         }
     }
 
-    fn reasoning(&mut self, reasoning: &Reasoning<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn reasoning(&mut self, reasoning: &Reasoning<'_>, place: &mut Place<'_>) {
         let text = reasoning.text.to_str();
-        self.layout.prose(Author::Thought, &text, path, out);
+        self.layout.prose(Author::Thought, &text, place);
         if text.is_empty() && reasoning.encrypted.is_some() {
             self.layout.losses_mut().count("hidden reasoning");
             let text = "thinking that only the model can read";
-            self.layout.hidden_reasoning(text, path, out);
+            self.layout.hidden_reasoning(text, place);
         }
     }
 
-    fn compaction(&mut self, compaction: &Compaction<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn compaction(&mut self, compaction: &Compaction<'_>, place: &mut Place<'_>) {
         let summary = compaction.summary.as_ref().map(Text::to_str);
         let label = summary::compacted(compaction);
         self.layout
-            .compaction(&label, &summary.unwrap_or_default(), path, out);
+            .compaction(&label, &summary.unwrap_or_default(), place);
     }
 
-    fn usage(&mut self, usage: &Usage<'_>, path: &[ItemId<'_>]) {
+    fn usage(&mut self, usage: &Usage<'_>, place: &Place<'_>) {
         match usage.scope {
-            Scope::Call if path.is_empty() => self.run.n_requests += 1,
+            Scope::Call if place.path.is_empty() => self.run.n_requests += 1,
             Scope::Call | Scope::Run | Scope::Session => (),
         }
         self.layout.losses_mut().count("usage report");
     }
 
-    fn notice(&mut self, notice: &Notice<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn notice(&mut self, notice: &Notice<'_>, place: &mut Place<'_>) {
         if notice.detail.is_some() {
             self.layout.losses_mut().count("notice detail");
         }
@@ -341,7 +338,7 @@ impl<L: Layout> Transcript<L> {
             // The text is only the task's own name.
             text = format!("{}: {text}", notice.code.replace('_', " ")).into();
         }
-        self.layout.notice(notice.level, &text, path, out);
+        self.layout.notice(notice.level, &text, place);
     }
 
     fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
@@ -383,27 +380,30 @@ impl<L: Layout> Transcript<L> {
 
 impl<L: Layout> Writer for Transcript<L> {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
-        let path = &*event.path;
+        let place = &mut Place {
+            path: &event.path,
+            out,
+        };
         self.now = event.at;
         self.layout.before(event);
         match &event.body {
-            Body::SessionBound(bound) => self.bound(bound, &event.engine, out),
-            Body::RunStarted(started) => self.started(started, out),
-            Body::RunEnded(ended) => self.ended(ended, out),
+            Body::SessionBound(bound) => self.bound(bound, &event.engine, place.out),
+            Body::RunStarted(started) => self.started(started, place.out),
+            Body::RunEnded(ended) => self.ended(ended, place.out),
             Body::ItemOpened(item) => {
                 self.run.has_items |= summary::is_of_agent(item);
-                self.opened(item, path, out);
+                self.opened(item, place);
             }
-            Body::ItemUpdated(item) => self.opened(item, path, out),
+            Body::ItemUpdated(item) => self.opened(item, place),
             Body::ItemDelta(delta) => self.delta(delta),
             Body::ItemClosed(closed) => {
                 self.run.has_items |= summary::is_of_agent(&closed.item);
-                self.closed(closed, path, out);
+                self.closed(closed, place);
             }
-            Body::AskOpened(ask) => self.ask_opened(ask, path, out),
-            Body::AskSettled(settled) => self.ask_settled(settled, path, out),
-            Body::UsageReported(usage) => self.usage(usage, path),
-            Body::NoticeRaised(notice) => self.notice(notice, path, out),
+            Body::AskOpened(ask) => self.ask_opened(ask, place),
+            Body::AskSettled(settled) => self.ask_settled(settled, place),
+            Body::UsageReported(usage) => self.usage(usage, place),
+            Body::NoticeRaised(notice) => self.notice(notice, place),
             Body::FrameUnmapped(_) => self.layout.losses_mut().count("unmapped frame"),
         }
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::texts::ChunkSource;
 use super::{Acp, WriterConfig, line, wire};
+use crate::wire::json_rpc;
 
 /// What is shown of an output that is not whole.
 const TAIL: usize = 8 * 1024;
@@ -216,13 +217,14 @@ impl Acp {
     }
 
     /// The end of a turn: in a file a response, on a connection the rest of one.
-    pub(super) fn respond(&mut self, key: &str, end: &impl Serialize) -> bool {
-        let Some(connection) = &mut self.connection else {
-            return false;
-        };
+    pub(super) fn respond(&mut self, key: &str, end: &impl Serialize, out: &mut Vec<u8>) {
+        self.flush(out);
         let end = model::json_string(end).expect("ends are plain data with string keys");
-        connection.ended = Some(format!("\"{key}\":{end}"));
-        true
+        let end = format!("\"{key}\":{end}");
+        match &mut self.connection {
+            Some(connection) => connection.ended = Some(end),
+            None => out.extend(json_rpc::response(&self.n_runs.to_string(), &end).bytes()),
+        }
     }
 
     /// Shows what a tool has printed, if it is time to.
@@ -246,10 +248,10 @@ impl Acp {
         let content = wire::ContentBlock::Text {
             text: model::Text::new(text),
         };
-        let update = wire::ToolCallUpdate {
+        let update = wire::ToolCall {
             content: vec![wire::ToolCallContent::Content { content }],
             meta: super::meta(event),
-            ..wire::ToolCallUpdate::of(id)
+            ..wire::ToolCall::of(id)
         };
         self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
     }

@@ -71,7 +71,7 @@ impl Acp {
         let open = self.find_tool(tool);
         let class = open.and_then(|it| it.class.clone());
         let class = class.as_deref();
-        let tool_call = wire::ToolCallUpdate {
+        let tool_call = wire::ToolCall {
             title: Some(title),
             kind: open.map(|it| it.kind),
             status: Some(wire::ToolCallStatus::Pending),
@@ -79,7 +79,7 @@ impl Acp {
             locations: class.map(|it| self.locations(it)).unwrap_or_default(),
             raw_input: ask.input.as_ref(),
             meta: meta(event),
-            ..wire::ToolCallUpdate::of(tool)
+            ..wire::ToolCall::of(tool)
         };
         let request = match &self.connection {
             Some(_) => format!("{}/{}", self.session.id, ask.id),
@@ -132,11 +132,11 @@ impl Acp {
             return;
         }
         let input = settled.input.as_ref();
-        let update = wire::ToolCallUpdate {
+        let update = wire::ToolCall {
             status: (self.shape == AcpProfile::Default).then_some(wire::ToolCallStatus::InProgress),
             raw_input: input.filter(|it| Some(hash(&it.get())) != ask.input),
             meta: meta(event),
-            ..wire::ToolCallUpdate::of(&ask.tool)
+            ..wire::ToolCall::of(&ask.tool)
         };
         if update.status.is_some() || update.raw_input.is_some() {
             self.send(out, wire::SessionUpdate::ToolCallUpdate(update));

@@ -5,15 +5,14 @@
 //! no output but the whole of it in the last update, and a client that is there sees the end of it
 //! every now and then (`agent`).
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
-use model::{Class, Event, Location, Raw, Status, Text, Tool, ToolKind, ToolResult};
+use model::{Class, Event, Raw, Status, Text, Tool, ToolKind, ToolResult};
 use serde::Deserialize;
 
 use super::agent::OutputTail;
 use super::asks::answer;
 use super::{Acp, AcpProfile, meta, wire};
 use crate::writers::content::{ResultPart, blocks};
+use crate::writers::hash;
 
 #[derive(Clone, Debug)]
 pub(super) struct AcpOpenTool {
@@ -44,19 +43,13 @@ impl Acp {
         });
         let is_running = has_input && self.shape == AcpProfile::Default && !self.is_asked(id);
         let call = wire::ToolCall {
-            tool_call_id: id,
-            title: title(tool),
-            name: &tool.name,
-            kind,
-            status: if is_running {
-                wire::ToolCallStatus::InProgress
-            } else {
-                wire::ToolCallStatus::Pending
-            },
-            content: self.diffs(&tool.class),
-            locations: self.locations(&tool.class),
-            raw_input: tool.input.as_ref(),
+            name: Some(&tool.name),
+            status: Some(match is_running {
+                true => wire::ToolCallStatus::InProgress,
+                false => wire::ToolCallStatus::Pending,
+            }),
             meta: meta(event),
+            ..self.described(tool)
         };
         self.send(out, wire::SessionUpdate::ToolCall(call));
     }
@@ -100,7 +93,7 @@ impl Acp {
             self.losses.count("output without a result");
         }
         let mut update = if open.has_input || tool.input.is_none() {
-            wire::ToolCallUpdate::of(id)
+            wire::ToolCall::of(id)
         } else {
             self.described(tool)
         };
@@ -124,38 +117,34 @@ impl Acp {
     }
 
     /// Everything the input tells about a call.
-    fn described<'a>(&self, tool: &'a Tool<'_>) -> wire::ToolCallUpdate<'a> {
-        wire::ToolCallUpdate {
+    fn described<'a>(&self, tool: &'a Tool<'_>) -> wire::ToolCall<'a> {
+        wire::ToolCall {
             title: Some(title(tool)),
             kind: Some(self.kind(tool)),
             content: self.diffs(&tool.class),
             locations: self.locations(&tool.class),
             raw_input: tool.input.as_ref(),
-            ..wire::ToolCallUpdate::of(tool.id.as_str())
+            ..wire::ToolCall::of(tool.id.as_str())
         }
     }
 
     pub(super) fn diffs<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallContent<'a>> {
-        class
-            .diffs
-            .iter()
-            .map(|diff| wire::ToolCallContent::Diff {
-                path: self.absolute(&diff.path),
-                old_text: diff.old.as_ref().map(Text::by_ref),
-                new_text: diff.new.by_ref(),
-            })
-            .collect()
+        let diffs = class.diffs.iter();
+        let diffs = diffs.map(|diff| wire::ToolCallContent::Diff {
+            path: self.absolute(&diff.path),
+            old_text: diff.old.as_ref().map(Text::by_ref),
+            new_text: diff.new.by_ref(),
+        });
+        diffs.collect()
     }
 
     pub(super) fn locations<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallLocation<'a>> {
-        class
-            .paths
-            .iter()
-            .map(|Location { path, line }| wire::ToolCallLocation {
-                path: self.absolute(path),
-                line: line.and_then(|it| u32::try_from(it).ok()),
-            })
-            .collect()
+        let paths = class.paths.iter();
+        let locations = paths.map(|it| wire::ToolCallLocation {
+            path: self.absolute(&it.path),
+            line: it.line.and_then(|it| u32::try_from(it).ok()),
+        });
+        locations.collect()
     }
 
     /// ACP wants absolute paths; agents mostly give them.
@@ -173,7 +162,7 @@ impl Acp {
 
     fn kind(&self, tool: &Tool<'_>) -> wire::ToolKind {
         match self.shape {
-            AcpProfile::Default => kind(tool.class.kind),
+            AcpProfile::Default => tool_kind(tool.class.kind),
             AcpProfile::Seed => seed_kind(tool),
         }
     }
@@ -190,21 +179,21 @@ impl Acp {
 
     /// Closes open calls, so that the response can follow.
     pub(super) fn close_left_open(&mut self, out: &mut Vec<u8>) {
-        let is_file = self.connection.is_none();
-        for ask in std::mem::take(&mut self.asks)
-            .into_iter()
-            .filter(|_| is_file)
-        {
-            answer(ask.request, wire::PermissionOutcome::Cancelled, out);
+        let asks = std::mem::take(&mut self.asks);
+        // On a connection the client is the one who answers.
+        if self.connection.is_none() {
+            for ask in asks {
+                answer(ask.request, wire::PermissionOutcome::Cancelled, out);
+            }
         }
         for tool in std::mem::take(&mut self.tools) {
-            let update = wire::ToolCallUpdate {
+            let update = wire::ToolCall {
                 status: Some(wire::ToolCallStatus::Failed),
                 meta: Some(wire::Meta {
-                    status: Some("lost"),
+                    status: Some(Status::Lost),
                     ..wire::Meta::default()
                 }),
-                ..wire::ToolCallUpdate::of(&tool.id)
+                ..wire::ToolCall::of(&tool.id)
             };
             self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
         }
@@ -212,20 +201,14 @@ impl Acp {
 }
 
 fn title<'a>(tool: &'a Tool<'_>) -> Text<'a> {
-    if tool.class.title.is_empty() {
-        return name(tool);
+    match (tool.class.title.is_empty(), &*tool.name) {
+        (false, _) => tool.class.title.by_ref(),
+        (true, "") => Text::new("tool"),
+        (true, name) => Text::new(name),
     }
-    tool.class.title.by_ref()
 }
 
-fn name<'a>(tool: &'a Tool<'_>) -> Text<'a> {
-    if tool.name.is_empty() {
-        return Text::new("tool");
-    }
-    Text::new(&*tool.name)
-}
-
-fn kind(kind: ToolKind) -> wire::ToolKind {
+pub(crate) fn tool_kind(kind: ToolKind) -> wire::ToolKind {
     match kind {
         ToolKind::Shell => wire::ToolKind::Execute,
         ToolKind::Read => wire::ToolKind::Read,
@@ -268,11 +251,9 @@ fn seed_kind(tool: &Tool<'_>) -> wire::ToolKind {
 }
 
 fn content<'a>(result: &'a ToolResult<'_>) -> Vec<wire::ToolCallContent<'a>> {
-    blocks(&result.content)
-        .into_iter()
-        .filter_map(block)
-        .map(|content| wire::ToolCallContent::Content { content })
-        .collect()
+    let blocks = blocks(&result.content).into_iter().filter_map(block);
+    let contents = blocks.map(|content| wire::ToolCallContent::Content { content });
+    contents.collect()
 }
 
 fn block(block: ResultPart<'_>) -> Option<wire::ContentBlock<'_>> {
@@ -311,12 +292,11 @@ fn link<'a>(name: Text<'a>, uri: Text<'a>) -> wire::ContentBlock<'a> {
 }
 
 fn diffs_hash(class: &Class<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for diff in &class.diffs {
-        let old = diff.old.as_ref().map(Text::to_str);
-        (diff.path.to_str(), old, diff.new.to_str()).hash(&mut hasher);
-    }
-    hasher.finish()
+    let diffs = class.diffs.iter().map(|it| {
+        let old = it.old.as_ref().map(Text::to_str);
+        (it.path.to_str(), old, it.new.to_str())
+    });
+    hash(&diffs.collect::<Vec<_>>())
 }
 
 /// What the model saw, where neither the content nor the raw output is that.
@@ -342,9 +322,7 @@ fn end_meta<'a>(
     let parent_tool_use_id = event.path.last().map(|it| it.as_str());
     let status = match status {
         Status::Ok | Status::Error => None,
-        Status::Denied => Some("denied"),
-        Status::Cancelled => Some("cancelled"),
-        Status::Lost => Some("lost"),
+        Status::Denied | Status::Cancelled | Status::Lost => Some(status),
     };
     let is_empty = parent_tool_use_id.is_none() && status.is_none() && result.is_none();
     (!is_empty).then_some(wire::Meta {

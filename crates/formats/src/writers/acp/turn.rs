@@ -3,11 +3,9 @@
 //! How large a model's context is only the end of a run tells, so the first run of a session says
 //! how full it is at its end, and later ones after each call of the model.
 
-use std::borrow::Cow;
-
 use model::{Event, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage};
 
-use super::{Acp, line, wire};
+use super::{Acp, wire};
 use crate::wire::json_rpc;
 
 /// How full the model's context is.
@@ -79,10 +77,8 @@ impl Acp {
             self.unsaid_answer(ended, out);
         }
         // That it was stopped is all there is to say about a run that was stopped.
-        let error = ended
-            .error
-            .as_ref()
-            .filter(|_| ended.outcome != Outcome::Aborted);
+        let error = ended.error.as_ref();
+        let error = error.filter(|_| ended.outcome != Outcome::Aborted);
         let meta = error.map(|error| wire::StopMeta {
             code: &error.code,
             message: error.message.by_ref(),
@@ -92,18 +88,7 @@ impl Acp {
             usage: tokens(ended),
             meta,
         };
-        self.flush(out);
-        if self.respond("result", &result) {
-            return;
-        }
-        line(
-            out,
-            &json_rpc::Response {
-                jsonrpc: json_rpc::VERSION,
-                id: self.n_runs,
-                result,
-            },
-        );
+        self.respond("result", &result, out);
     }
 
     /// An answer that no message had: a local command's, for example.
@@ -121,11 +106,7 @@ impl Acp {
     }
 
     fn failure(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        let unknown = RunError {
-            code: Cow::Borrowed("unknown"),
-            message: Text::new("the run failed"),
-            native: None,
-        };
+        let unknown = RunError::new("unknown", Text::new("the run failed"));
         let error = ended.error.as_ref().unwrap_or(&unknown);
         let code = if error.code == "auth" {
             json_rpc::AUTH_REQUIRED
@@ -137,21 +118,10 @@ impl Acp {
             message: error.message.by_ref(),
             data: wire::ErrorData {
                 code: &error.code,
-                outcome: (ended.outcome == Outcome::Lost).then_some("lost"),
+                outcome: Some(ended.outcome).filter(|it| *it == Outcome::Lost),
             },
         };
-        self.flush(out);
-        if self.respond("error", &error) {
-            return;
-        }
-        line(
-            out,
-            &json_rpc::Failure {
-                jsonrpc: json_rpc::VERSION,
-                id: self.n_runs,
-                error,
-            },
-        );
+        self.respond("error", &error, out);
     }
 }
 
@@ -190,14 +160,12 @@ impl ContextWindow {
 
     fn end(&mut self, ended: &RunEnded<'_>) {
         self.spent(ended.session_cost_usd);
-        let model = ended
-            .models
-            .iter()
-            .find(|it| Some(&*it.model) == self.model.as_deref())
-            .or(match &*ended.models {
-                [only] => Some(only),
-                _ => None,
-            });
+        let mut models = ended.models.iter();
+        let model = models.find(|it| Some(&*it.model) == self.model.as_deref());
+        let model = model.or(match &*ended.models {
+            [only] => Some(only),
+            _ => None,
+        });
         let size = model.and_then(|it| it.context_window).or(self.size);
         self.is_told &= size == self.size;
         self.size = size;

@@ -4,13 +4,14 @@
 //! question as the end of its run: AG-UI asks between runs. What was open then goes on in the next one.
 
 use model::{
-    Ask, AskKind, Body, Event, Item, MessageContent, Role, RunError, Text, ThreadMessage, Writer,
+    Ask, AskKind, Body, Event, Item, Level, MessageContent, Role, RunError, Text, ThreadMessage,
+    Writer,
 };
 use serde_json::{Value, json};
 
 use super::items::Items;
 use super::subagents::StartedSubagents;
-use super::{AgUi, AgUiProfile, EventLane, Outcome, Run, RunEnded, ask_kind, wire};
+use super::{AgUi, AgUiProfile, EventLane, Outcome, Run, RunEnded, wire};
 use crate::ag_ui::Snapshot;
 use crate::writers::{WriterConfig, json};
 
@@ -61,7 +62,7 @@ impl AgUiEndpoint {
     /// The run begins, before anything is known of it; also behind a question.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         let AgUiEndpointConfig { thread, run, .. } = &self.config;
-        lane(out).emit(wire::Body::RunStarted {
+        EventLane::new(out).emit(wire::Body::RunStarted {
             thread_id: thread,
             run_id: run,
             protocol_version: wire::PROTOCOL_VERSION,
@@ -111,8 +112,8 @@ impl AgUiEndpoint {
     /// Something of the server's own to say.
     pub fn warn(&self, code: &str, text: &str, out: &mut Vec<u8>) {
         let text = Text::new(text);
-        lane(out).emit(wire::Body::Custom(wire::Custom::Notice(wire::Notice {
-            level: "warning",
+        EventLane::new(out).emit(wire::Body::Custom(wire::Custom::Notice(wire::Notice {
+            level: Level::Warning,
             code,
             text: &text,
             item_id: None,
@@ -148,7 +149,7 @@ impl AgUiEndpoint {
         let Some(mut run) = self.writer.run.take() else {
             return;
         };
-        let mut lane = lane(out);
+        let mut lane = EventLane::new(out);
         run.items.suspend(&mut lane);
         run.subagents.close_left_open(&mut lane);
         self.items = Some(run.items);
@@ -166,11 +167,7 @@ impl AgUiEndpoint {
 
     /// Nothing will come of the run.
     pub fn fail(&mut self, code: &str, message: &str, out: &mut Vec<u8>) {
-        let error = RunError {
-            code: code.into(),
-            message: Text::new(message),
-            native: None,
-        };
+        let error = RunError::new(code, Text::new(message));
         self.end(&RunEnded::new(Outcome::Failed, Some(error)), out);
     }
 
@@ -191,7 +188,7 @@ impl AgUiEndpoint {
 
     fn end(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         if !std::mem::replace(&mut self.is_over, true) {
-            self.writer.finish(ended, "", &mut lane(out));
+            self.writer.finish(ended, "", &mut EventLane::new(out));
         }
     }
 }
@@ -216,14 +213,6 @@ fn is_prompt(event: &Event<'_>) -> bool {
     event.path.is_empty() && item.is_some_and(is_user)
 }
 
-fn lane(out: &mut Vec<u8>) -> EventLane<'_> {
-    EventLane {
-        out,
-        at: None,
-        subagent: None,
-    }
-}
-
 /// An event that is made here and nowhere else.
 fn own(out: &mut Vec<u8>, event: &Value) {
     out.extend_from_slice(b"data: ");
@@ -242,7 +231,7 @@ fn interrupt(it: &Interrupt<'_>) -> Value {
         "id": it.id, "reason": reason, "message": ask.title,
         "responseSchema": schema(ask.kind),
         "metadata": { "linkspan": {
-            "kind": ask_kind(ask.kind), "toolCallName": ask.tool,
+            "kind": ask.kind, "toolCallName": ask.tool,
         } },
     });
     if let Some(item) = &ask.item {

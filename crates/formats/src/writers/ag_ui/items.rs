@@ -1,19 +1,18 @@
 //! What lives inside a run, and the items that are neither words nor calls.
 
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::{
-    Channel, Compaction, Delta, Extra, Item, ItemClosed, Losses, Other, Plan, PlanStatus, Raw,
-    Status,
+    Channel, Compaction, Delta, Extra, Item, ItemClosed, Losses, Other, Plan, Raw, Status,
 };
 
 use super::texts::{AgUiOpenText, ReasoningSpan, TextKind};
 use super::tools::{AgUiOpenTool, ParentMessage};
-use super::{AgUiProfile, EventLane, Run, status_name, wire};
+use super::{AgUiProfile, EventLane, Run, wire};
 use crate::wire::lenient::Str;
+use crate::writers::{find_extra, hash};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Items {
     pub(super) shape: AgUiProfile,
     pub(super) texts: Vec<AgUiOpenText>,
@@ -58,8 +57,8 @@ impl Run {
                 self.items
                     .open_text(it.id.as_str(), TextKind::Reasoning, group);
             }
-            Item::Tool(it) => match find(extra, "item").filter(is_object) {
-                Some(said) => self.items.activity_opened(it.id.as_str(), said, lane),
+            Item::Tool(it) => match find_extra(extra, "item").filter(is_object) {
+                Some(item) => self.items.activity_opened(it.id.as_str(), item, lane),
                 None => self.items.tool_opened(it, lane),
             },
             Item::Plan(it) => self.items.plan(it, lane),
@@ -97,7 +96,7 @@ impl Run {
                 self.subagents.closed(it, status, lane);
                 self.items.forget_parent(it.call.as_str());
             }
-            Item::Compaction(it) => lane.emit(compaction(it, status_name(status))),
+            Item::Compaction(it) => lane.emit(compaction(it, status.name())),
             Item::Other(it) if is_object(&&it.data) => lane.emit(activity(it, Some(status))),
             Item::Other(it) => lane.emit(other(it, status)),
         }
@@ -108,15 +107,7 @@ impl Items {
     pub(super) fn new(shape: AgUiProfile) -> Self {
         Self {
             shape,
-            texts: Vec::new(),
-            tools: Vec::new(),
-            plans: Vec::new(),
-            thinking: None,
-            parents: Vec::new(),
-            pending: Vec::new(),
-            activities: Vec::new(),
-            span: None,
-            has_said: false,
+            ..Self::default()
         }
     }
 
@@ -152,7 +143,10 @@ impl Items {
     }
 
     fn plan(&mut self, plan: &Plan<'_>, lane: &mut EventLane<'_>) {
-        let shown = hash(plan);
+        let shown: Vec<_> = (plan.entries.iter())
+            .map(|it| (it.text.to_str(), it.status as u8))
+            .collect();
+        let shown = hash(&shown);
         let id = plan.id.as_str();
         match self.plans.iter_mut().find(|it| it.id == id) {
             Some(open) if open.shown == shown => return,
@@ -163,15 +157,12 @@ impl Items {
                 shown,
             }),
         }
-        let entries = plan
-            .entries
-            .iter()
-            .map(|entry| wire::PlanEntry {
-                content: &entry.text,
-                status: plan_status(entry.status),
-                doing: entry.doing.as_ref(),
-            })
-            .collect();
+        let entries = plan.entries.iter().map(|entry| wire::PlanEntry {
+            content: &entry.text,
+            status: entry.status,
+            doing: entry.doing.as_ref(),
+        });
+        let entries = entries.collect();
         lane.emit(wire::Body::ActivitySnapshot {
             message_id: id,
             activity_type: "PLAN",
@@ -181,14 +172,14 @@ impl Items {
     }
 
     /// Some calls only their provider can describe: an activity shows them as it does.
-    fn activity_opened(&mut self, id: &str, said: &Raw<'_>, lane: &mut EventLane<'_>) {
+    fn activity_opened(&mut self, id: &str, item: &Raw<'_>, lane: &mut EventLane<'_>) {
         self.activities.push(id.to_owned());
-        lane.emit(provider_activity(id, said, &type_of(said)));
+        lane.emit(provider_activity(id, item, &type_of(item)));
     }
 
     fn activity_updated(&mut self, id: &str, extra: &Extra<'_>, lane: &mut EventLane<'_>) {
-        if let Some(said) = find(extra, "item").filter(is_object) {
-            lane.emit(provider_activity(id, said, &type_of(said)));
+        if let Some(item) = find_extra(extra, "item").filter(is_object) {
+            lane.emit(provider_activity(id, item, &type_of(item)));
         }
     }
 
@@ -218,32 +209,26 @@ impl Items {
     }
 }
 
-/// The frame's fields that the item does not hold.
-pub(super) fn find<'e>(extra: &'e Extra<'_>, key: &str) -> Option<&'e Raw<'e>> {
-    let (_, raw) = extra.iter().find(|(name, _)| name == key)?;
-    Some(raw)
-}
-
 fn is_object(raw: &&Raw<'_>) -> bool {
     raw.get().starts_with('{')
 }
 
-pub(super) fn type_of(said: &Raw<'_>) -> String {
+pub(super) fn type_of(item: &Raw<'_>) -> String {
     object! {
         Typed {
             r#type: Str<'a> = "type",
         }
     }
-    let typed: Option<Typed<'_>> = serde_json::from_str(said.get()).ok();
+    let typed: Option<Typed<'_>> = serde_json::from_str(item.get()).ok();
     let name = typed.and_then(|mut it| it.r#type.take());
     name.map_or_else(|| "item".to_owned(), Cow::into_owned)
 }
 
-fn provider_activity<'a>(id: &'a str, said: &'a Raw<'_>, name: &'a str) -> wire::Body<'a> {
+fn provider_activity<'a>(id: &'a str, item: &'a Raw<'_>, name: &'a str) -> wire::Body<'a> {
     wire::Body::ActivitySnapshot {
         message_id: id,
         activity_type: name,
-        content: wire::Activity::Item(said),
+        content: wire::Activity::Item(item),
         metadata: None,
     }
 }
@@ -255,27 +240,11 @@ fn activity<'a>(item: &'a Other<'_>, status: Option<Status>) -> wire::Body<'a> {
         content: wire::Activity::Item(&item.data),
         metadata: status.map(|status| wire::Metadata {
             linkspan: wire::ActivityStatus {
-                status: status_name(status),
+                status,
                 text: item.text.as_ref(),
             },
         }),
     }
-}
-
-fn plan_status(status: PlanStatus) -> &'static str {
-    match status {
-        PlanStatus::Pending => "pending",
-        PlanStatus::InProgress => "in_progress",
-        PlanStatus::Completed => "completed",
-    }
-}
-
-fn hash(plan: &Plan<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for entry in &plan.entries {
-        (entry.text.to_str(), plan_status(entry.status)).hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 fn compaction<'a>(item: &'a Compaction<'_>, status: &'static str) -> wire::Body<'a> {
@@ -293,7 +262,7 @@ fn other<'a>(item: &'a Other<'_>, status: Status) -> wire::Body<'a> {
     wire::Body::Custom(wire::Custom::Item(wire::Item {
         id: item.id.as_str(),
         name: &item.name,
-        status: status_name(status),
+        status,
         text: item.text.as_ref(),
         data: &item.data,
     }))

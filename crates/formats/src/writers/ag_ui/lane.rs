@@ -1,6 +1,6 @@
 //! One event after the other, as server-sent events of a size that the client takes.
 
-use model::{Text, escape_line_breaks};
+use model::{Event, Text, escape_line_breaks};
 
 use super::wire;
 use crate::writers::{json, string};
@@ -12,11 +12,7 @@ pub(super) const MAX_PIECE: usize = 1024 * 1024;
 pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let mut end = rest.len().min(MAX_PIECE);
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (part, after) = rest.split_at(end);
+        let (part, after) = rest.split_at(rest.floor_char_boundary(MAX_PIECE));
         rest = after;
         (!part.is_empty()).then_some(part)
     })
@@ -30,7 +26,23 @@ pub(super) struct EventLane<'a> {
     pub(super) subagent: Option<&'a str>,
 }
 
-impl EventLane<'_> {
+impl<'a> EventLane<'a> {
+    /// Where events of the main agent go that have no time.
+    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
+        Self {
+            out,
+            at: None,
+            subagent: None,
+        }
+    }
+
+    pub(super) fn of(event: &Event<'_>, out: &'a mut Vec<u8>) -> Self {
+        Self {
+            at: event.at.map(|it| it.millis()),
+            ..Self::new(out)
+        }
+    }
+
     pub(super) fn emit(&mut self, body: wire::Body<'_>) {
         // The client splits on `\n\n` and knows no other framing.
         self.out.extend_from_slice(b"data: ");

@@ -1,11 +1,11 @@
 //! Agents inside the run: each starts once, and ends before the run does.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::{ItemId, Status, Subagent, Text};
 
-use super::{EventLane, status_name, wire};
+use super::{EventLane, wire};
+use crate::writers::hash;
 
 /// Sub-agents introduced per run. The events of more still carry their id, which is legal.
 const MAX_STARTED: usize = 65_536;
@@ -75,8 +75,8 @@ impl StartedSubagents {
             Status::Error | Status::Denied | Status::Cancelled | Status::Lost => {
                 wire::Body::SubagentError {
                     subagent_run_id: call,
-                    message: report.map_or(Text::new(status_name(status)), Text::by_ref),
-                    code: status_name(status),
+                    message: report.map_or(Text::new(status.name()), Text::by_ref),
+                    code: status,
                 }
             }
         });
@@ -95,10 +95,4 @@ impl StartedSubagents {
     fn is_started(&self, call: &str) -> bool {
         self.started.contains(&hash(call))
     }
-}
-
-fn hash(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
 }

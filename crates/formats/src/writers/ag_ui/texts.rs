@@ -4,9 +4,10 @@
 
 use model::{Body, Extra, Item, Level, Losses, Message, Part, Raw, Reasoning, Role, Text};
 
-use super::items::{Items, find, type_of};
+use super::items::{Items, type_of};
 use super::lane::{EventLane, MAX_PIECE, parts};
 use super::{AgUiProfile, wire};
+use crate::writers::find_extra;
 
 #[derive(Clone, Debug)]
 pub(super) struct AgUiOpenText {
@@ -56,9 +57,9 @@ impl Items {
             return;
         }
         if let Some(open) = self.texts.last_mut() {
-            let phase = find(extra, "phase").filter(|it| it.is_string());
+            let phase = find_extra(extra, "phase").filter(|it| it.is_string());
             open.phase = phase.map(|it| it.clone().into_owned());
-            open.is_refusal = find(extra, "refusal").is_some_and(|it| it.get() == "true");
+            open.is_refusal = find_extra(extra, "refusal").is_some_and(|it| it.get() == "true");
         }
     }
 
@@ -179,9 +180,9 @@ impl Items {
     pub(super) fn end_span(&mut self, lane: &mut EventLane<'_>) {
         if let Some(span) = self.span.take() {
             let mut lane = EventLane {
-                out: &mut *lane.out,
                 at: lane.at,
                 subagent: span.subagent.as_deref(),
+                ..EventLane::new(lane.out)
             };
             lane.emit(wire::Body::ReasoningEnd {
                 message_id: &span.id,

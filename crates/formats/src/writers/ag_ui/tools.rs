@@ -6,7 +6,7 @@
 use model::{Losses, Raw, Status, Text, Tool, ToolResult};
 
 use super::items::Items;
-use super::{AgUiProfile, EventLane, status_name, wire};
+use super::{AgUiProfile, EventLane, wire};
 use crate::writers::content::{self, ResultPart, blocks};
 
 /// Calls of one run that wait for the application; no model makes as many at once.
@@ -122,9 +122,7 @@ impl Items {
         if result.structured.is_some() {
             losses.count("structured tool result");
         }
-        let linkspan = wire::ToolStatus {
-            status: status_name(status),
-        };
+        let linkspan = wire::ToolStatus { status };
         lane.emit(wire::Body::ToolCallResult {
             message_id: &format!("{id}:result"),
             tool_call_id: id,
@@ -229,12 +227,8 @@ fn part(block: ResultPart<'_>) -> wire::ContentPart<'_> {
 /// The beginning of a result that no frame would hold.
 fn beginning(text: &Text<'_>) -> Text<'static> {
     let text = text.to_str();
-    let mut end = text.len().min(RESULT_HEAD);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let n_more = text.len() - end;
-    Text::new(format!("{}\n… {n_more} more bytes", &text[..end]))
+    let (head, rest) = text.split_at(text.floor_char_boundary(RESULT_HEAD));
+    Text::new(format!("{head}\n… {} more bytes", rest.len()))
 }
 
 /// A result for clients that only know text.

@@ -16,47 +16,48 @@ const MAX_INLINE: usize = 120;
 
 /// Opens something folded; a glimpse of what is inside stands beside its name.
 pub(super) fn fold(class: &str, name: &str, text: Option<&str>, out: &mut Vec<u8>) {
-    put!(
-        out,
-        "<details class=\"",
-        class,
-        "\">\n<summary><b>",
-        escape(name),
-        "</b>"
-    );
+    let name = escape(name);
+    put!(out, "<details class=\"{class}\">\n<summary><b>{name}</b>");
     let line = text.and_then(|it| it.lines().map(str::trim).find(|it| !it.is_empty()));
     if let Some(line) = line {
         let line = cut(line, MAX_INLINE);
-        put!(out, " <span dir=\"auto\">", escape(&line), "</span>");
+        put!(out, " <span dir=\"auto\">{}</span>", escape(&line));
     }
     put!(out, "</summary>\n");
+}
+
+/// A text behind its name and its first line.
+pub(super) fn folded_text(name: &str, text: &str, out: &mut Vec<u8>) {
+    fold("aside", name, Some(text), out);
+    block("plain", "Text", text, out);
+    put!(out, "</details>\n");
+}
+
+/// A text that is no Markdown.
+pub(super) fn article(class: &str, label: &str, text: &str, out: &mut Vec<u8>) {
+    put!(
+        out,
+        "<article class=\"{class}\" aria-label=\"{label}\" dir=\"auto\">"
+    );
+    put!(out, "{}</article>\n", escape(text.trim()));
 }
 
 /// Text as it is, that scrolls when it is long. A line end after the tag is no part of the text.
 pub(super) fn block(class: &str, label: &str, text: &str, out: &mut Vec<u8>) {
     put!(
         out,
-        "<pre class=\"",
-        class,
-        "\" tabindex=\"0\" aria-label=\"",
-        label,
-        "\">\n"
+        "<pre class=\"{class}\" tabindex=\"0\" aria-label=\"{label}\">\n"
     );
-    put!(out, escape(text.trim_end()), "</pre>\n");
+    put!(out, "{}</pre>\n", escape(text.trim_end()));
 }
 
 pub(super) fn field(name: &str, value: &str, out: &mut Vec<u8>) {
     let is_short = value.len() <= MAX_INLINE && !value.contains('\n');
+    put!(out, "<p class=\"field\"><b>{}</b>", escape(name));
     if is_short {
-        put!(
-            out,
-            "<p class=\"field\"><b>",
-            escape(name),
-            "</b> <code dir=\"auto\">"
-        );
-        put!(out, escape(value), "</code></p>\n");
+        put!(out, " <code dir=\"auto\">{}</code></p>\n", escape(value));
     } else {
-        put!(out, "<p class=\"field\"><b>", escape(name), "</b></p>\n");
+        put!(out, "</p>\n");
         block("plain", "Value", value, out);
     }
 }
@@ -67,21 +68,16 @@ pub(super) fn lines(old: &str, new: &str, out: &mut Vec<u8>) {
         "<pre class=\"diff\" tabindex=\"0\" aria-label=\"Changes\">\n"
     );
     for (side, line) in diff::lines(old, new, DIFF_CONTEXT) {
-        let (open, close) = match side {
+        let line = escape(line);
+        match side {
             Side::Gap(n) => {
-                put!(
-                    out,
-                    "<span class=\"gap\">… ",
-                    plural(n as u64, "equal line"),
-                    "\n</span>"
-                );
-                continue;
+                let lines = plural(n as u64, "equal line");
+                put!(out, "<span class=\"gap\">… {lines}\n</span>");
             }
-            Side::Both => ("<span>  ", "\n</span>"),
-            Side::Old => ("<del>- ", "\n</del>"),
-            Side::New => ("<ins>+ ", "\n</ins>"),
-        };
-        put!(out, open, escape(line), close);
+            Side::Both => put!(out, "<span>  {line}\n</span>"),
+            Side::Old => put!(out, "<del>- {line}\n</del>"),
+            Side::New => put!(out, "<ins>+ {line}\n</ins>"),
+        }
     }
     put!(out, "</pre>\n");
 }
@@ -115,44 +111,25 @@ pub(super) fn plus_minus(plus: usize, minus: usize) -> String {
 pub(super) fn usage(foot: &Footer<'_>, out: &mut Vec<u8>) {
     let totals = foot.totals;
     let facts = summary::totals(totals.n_runs, totals.duration_ms, totals.cost_usd);
-    put!(
-        out,
-        "<p class=\"sum\">",
-        escape(&facts.join(" · ")),
-        "</p>\n"
-    );
+    put!(out, "<p class=\"sum\">{}</p>\n", escape(&facts.join(" · ")));
     if totals.rows.is_empty() {
         return;
     }
+    put!(out, "<div class=\"table\"><table>\n");
     put!(
         out,
-        "<div class=\"table\"><table>\n<caption class=\"sr\">Tokens by model</caption>\n",
-        "<thead><tr><th scope=\"col\">Model</th><th scope=\"col\">Input</th>",
-        "<th scope=\"col\">Cached</th><th scope=\"col\">Output</th><th scope=\"col\">Cost</th></tr></thead>\n<tbody>\n"
+        "<caption class=\"sr\">Tokens by model</caption>\n<thead><tr>"
     );
+    for column in ["Model", "Input", "Cached", "Output", "Cost"] {
+        put!(out, "<th scope=\"col\">{column}</th>");
+    }
+    put!(out, "</tr></thead>\n<tbody>\n");
     for row in &totals.rows {
-        let tokens = &row.tokens;
-        let input = tokens.input.saturating_add(tokens.cache_write);
-        let cost = row.cost_usd.map(summary::dollars).unwrap_or_default();
-        put!(
-            out,
-            "<tr><th scope=\"row\">",
-            escape(&row.model),
-            "</th><td>"
-        );
-        put!(
-            out,
-            summary::count(input),
-            "</td><td>",
-            summary::count(tokens.cache_read)
-        );
-        put!(
-            out,
-            "</td><td>",
-            summary::count(tokens.output.unwrap_or_default()),
-            "</td><td>"
-        );
-        put!(out, cost, "</td></tr>\n");
+        put!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.model));
+        for cell in row.cells() {
+            put!(out, "<td>{cell}</td>");
+        }
+        put!(out, "</tr>\n");
     }
     put!(out, "</tbody>\n</table></div>\n");
 }
@@ -163,11 +140,9 @@ pub(super) fn time(at: Timestamp, shown: std::ops::Range<usize>, out: &mut Vec<u
     let part = whole.get(shown).unwrap_or(&whole).replace('T', " ");
     put!(
         out,
-        "<time datetime=\"",
+        "<time datetime=\"{}\">{} UTC</time>",
         escape(&whole),
-        "\">",
-        escape(&part),
-        " UTC</time>"
+        escape(&part)
     );
 }
 

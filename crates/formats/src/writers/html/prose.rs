@@ -30,21 +30,15 @@ pub(super) fn render(text: &str, out: &mut Vec<u8>) {
 
 /// An address as a link, if it may be one.
 pub(super) fn link(url: &str, out: &mut Vec<u8>) {
-    if is_allowed(url) {
-        anchor(url, out);
-        put(out, &escape(url));
-        put(out, "</a>");
-    } else {
-        put(out, "<code>");
-        put(out, &escape(url));
-        put(out, "</code>");
+    let text = escape(url);
+    match is_allowed(url) {
+        true => put!(out, "{}{text}</a>", anchor(url)),
+        false => put!(out, "<code>{text}</code>"),
     }
 }
 
-fn anchor(url: &str, out: &mut Vec<u8>) {
-    put(out, "<a href=\"");
-    put(out, &escape(url));
-    put(out, "\" rel=\"noopener noreferrer\">");
+fn anchor(url: &str) -> String {
+    format!("<a href=\"{}\" rel=\"noopener noreferrer\">", escape(url))
 }
 
 /// Only addresses that lead to a page or a letter.
@@ -55,10 +49,6 @@ fn is_allowed(url: &str) -> bool {
     };
     let is_plain = !url.contains(|it: char| it.is_whitespace() || it.is_control());
     is_plain && (starts("https://") || starts("http://") || starts("mailto:"))
-}
-
-fn put(out: &mut Vec<u8>, markup: &str) {
-    out.extend_from_slice(markup.as_bytes());
 }
 
 struct HtmlProse<'a> {
@@ -72,7 +62,7 @@ struct HtmlProse<'a> {
 
 impl HtmlProse<'_> {
     fn put(&mut self, markup: &str) {
-        put(self.out, markup);
+        self.out.extend_from_slice(markup.as_bytes());
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -85,11 +75,7 @@ impl HtmlProse<'_> {
             | Event::InlineMath(text)
             | Event::DisplayMath(text)
             | Event::FootnoteReference(text) => self.put(&escape(&text)),
-            Event::Code(text) => {
-                self.put("<code>");
-                self.put(&escape(&text));
-                self.put("</code>");
-            }
+            Event::Code(text) => put!(self.out, "<code>{}</code>", escape(&text)),
             Event::SoftBreak | Event::HardBreak => self.put("<br>\n"),
             Event::Rule => self.put("<hr>\n"),
             Event::TaskListMarker(true) => self.put("☑ "),
@@ -100,26 +86,23 @@ impl HtmlProse<'_> {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Paragraph => self.put("<p>"),
-            Tag::Heading { level, .. } => self.put(&format!("<{}>", heading(level))),
+            Tag::Heading { level, .. } => put!(self.out, "<{}>", heading(level)),
             Tag::BlockQuote(_) => self.put("<blockquote>\n"),
             Tag::CodeBlock(kind) => {
                 let language = match &kind {
                     CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
                     CodeBlockKind::Indented => "",
                 };
-                let language = escape(language).into_owned();
                 self.put("<pre class=\"code\" tabindex=\"0\" aria-label=\"Code");
                 if !language.is_empty() {
-                    self.put(", ");
-                    self.put(&language);
+                    put!(self.out, ", {}", escape(language));
                 }
                 self.put("\">\n");
             }
             Tag::HtmlBlock | Tag::MetadataBlock(_) => self.put("<p class=\"markup\">"),
             Tag::List(None) => self.put("<ul>\n"),
             Tag::List(Some(first)) => {
-                let start = format!("<ol start=\"{}\">\n", first.min(999_999_999));
-                self.put(&start);
+                put!(self.out, "<ol start=\"{}\">\n", first.min(999_999_999));
             }
             Tag::Item => self.put("<li>"),
             Tag::Table(cells) => {
@@ -163,7 +146,7 @@ impl HtmlProse<'_> {
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::HtmlBlock | TagEnd::MetadataBlock(_) => self.put("</p>\n"),
-            TagEnd::Heading(level) => self.put(&format!("</{}>\n", heading(level))),
+            TagEnd::Heading(level) => put!(self.out, "</{}>\n", heading(level)),
             TagEnd::BlockQuote(_) => self.put("</blockquote>\n"),
             TagEnd::CodeBlock => self.put("</pre>\n"),
             TagEnd::List(false) => self.put("</ul>\n"),
@@ -200,16 +183,15 @@ impl HtmlProse<'_> {
             Some(Alignment::None | Alignment::Left) | None => "",
         };
         self.cell += 1;
-        self.put(if self.in_head { "<th" } else { "<td" });
-        self.put(class);
-        self.put(">");
+        let tag = if self.in_head { "th" } else { "td" };
+        put!(self.out, "<{tag}{class}>");
     }
 
     /// Opens a link; a disallowed one, or one inside another link, is written as text.
     fn link(&mut self, what: &str, url: &str) {
         let is_inside = self.links.iter().any(|it| it == "</a>");
         if is_allowed(url) && !is_inside {
-            anchor(url, self.out);
+            self.put(&anchor(url));
             self.links.push("</a>".to_owned());
         } else {
             self.links.push(format!(" <code>{}</code>", escape(url)));

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use model::{ItemId, Reasoning, Status, Text, Timestamp};
 
 use crate::wire::openhands::{Content, ThinkingBlock};
+use crate::writers::content::joined;
 
 /// Held words per lane; more than this is written as a message at once.
 const MAX_HELD: usize = 4 * 1024 * 1024;
@@ -114,7 +115,7 @@ impl PendingResponse {
 
     /// All text as one.
     pub(super) fn text(&self) -> Option<Text<'_>> {
-        joined(self.texts.iter(), "")
+        joined(self.texts.iter().map(Text::by_ref), "")
     }
 
     /// One content block per text.
@@ -124,7 +125,7 @@ impl PendingResponse {
     }
 
     pub(super) fn reasoning_content(&self) -> Option<Text<'_>> {
-        let texts = self.thinking.iter().map(|it| &it.text);
+        let texts = self.thinking.iter().map(|it| it.text.by_ref());
         joined(texts.filter(|it| !it.is_empty()), "\n\n")
     }
 
@@ -159,20 +160,4 @@ impl PendingThinking {
         });
         signed.into_iter().chain(hidden)
     }
-}
-
-fn joined<'t>(
-    mut texts: impl Iterator<Item = &'t Text<'static>>,
-    separator: &str,
-) -> Option<Text<'t>> {
-    let first = texts.next()?;
-    let Some(second) = texts.next() else {
-        return Some(first.by_ref());
-    };
-    let mut all = first.to_str().into_owned();
-    for text in std::iter::once(second).chain(texts) {
-        all.push_str(separator);
-        all.push_str(&text.to_str());
-    }
-    Some(Text::new(all))
 }

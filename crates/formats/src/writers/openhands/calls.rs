@@ -4,7 +4,9 @@ use model::{Event, ItemId, Raw, Status, Text, Tool};
 
 use super::agent_buffer::PendingResponse;
 use super::{OpenHands, OpenHandsProfile, tools};
+use crate::wire::acp;
 use crate::wire::openhands::{self as wire, Event as Line, Id, Source};
+use crate::writers::acp::tool_kind;
 
 /// A call that waits for its result.
 #[derive(Clone, Debug)]
@@ -14,7 +16,7 @@ pub(super) struct PendingAction {
     action: Id,
     /// Kept for the second card of the ACP profile only.
     title: Text<'static>,
-    kind: &'static str,
+    kind: acp::ToolKind,
 }
 
 /// What a card of the ACP profile says at the end of its call.
@@ -59,7 +61,7 @@ impl OpenHands {
             name: tool.name.to_string(),
             action,
             title,
-            kind: tools::acp_kind(tool.class.kind),
+            kind: tool_kind(tool.class.kind),
         });
     }
 
@@ -76,17 +78,13 @@ impl OpenHands {
             return self.losses.count("tool call");
         };
         let call = self.calls.remove(at);
-        if tool
-            .result
-            .as_ref()
-            .is_some_and(|it| it.structured.is_some())
-        {
+        let result = tool.result.as_ref();
+        if result.is_some_and(|it| it.structured.is_some()) {
             self.losses.count("structured result");
         }
         match self.profile {
             OpenHandsProfile::Acp => {
                 let is_error = status != Status::Ok;
-                let result = tool.result.as_ref();
                 let output = result.map(|it| tools::loadable(&it.content));
                 self.card(tool, Some(CardEnd { is_error, output }), out);
             }
@@ -220,7 +218,7 @@ impl OpenHands {
             tool_call_id: tool.id.as_str(),
             title: tool.class.title.by_ref(),
             status,
-            tool_kind: tools::acp_kind(tool.class.kind),
+            tool_kind: tool_kind(tool.class.kind),
             raw_input: tool.input.as_ref().map(tools::loadable),
             raw_output: ending.and_then(|it| it.output),
             content: tools::acp_content(tool),

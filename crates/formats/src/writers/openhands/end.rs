@@ -45,7 +45,7 @@ impl UsageTotals {
         if let Some(usage) = &ended.usage {
             self.is_known = true;
             if !is_whole {
-                self.tokens = sum(&self.tokens, &usage.tokens);
+                self.tokens = self.tokens.plus(&usage.tokens);
             }
         }
         if let Some(cost) = ended.session_cost_usd {
@@ -57,23 +57,19 @@ impl UsageTotals {
     }
 }
 
-fn sum(a: &Tokens, b: &Tokens) -> Tokens {
-    let add = |a: Option<u64>, b: Option<u64>| {
-        let sum = a.unwrap_or_default().saturating_add(b.unwrap_or_default());
-        a.or(b).map(|_| sum)
-    };
-    Tokens {
-        input: a.input.saturating_add(b.input),
-        cache_read: a.cache_read.saturating_add(b.cache_read),
-        cache_write: a.cache_write.saturating_add(b.cache_write),
-        output: add(a.output, b.output),
-        reasoning: add(a.reasoning, b.reasoning),
-    }
-}
-
 impl OpenHands {
     pub(super) fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        self.end_open_calls(RUN_ENDED, out);
+        self.end_run(ended, RUN_ENDED, out);
+    }
+
+    /// The events stop inside a run.
+    pub(super) fn cut_off(&mut self, out: &mut Vec<u8>) {
+        self.end_run(&RunEnded::new(Outcome::Lost, None), STREAM_ENDED, out);
+    }
+
+    /// `unanswered` is the error of calls without a result.
+    fn end_run(&mut self, ended: &RunEnded<'_>, unanswered: &'static str, out: &mut Vec<u8>) {
+        self.end_open_calls(unanswered, out);
         self.final_text(ended, out);
         self.totals.add(ended);
         if ended.models.len() > 1 {
@@ -91,15 +87,6 @@ impl OpenHands {
             self.error(ended, out);
         }
         self.close(ended.outcome, out);
-    }
-
-    /// The events stop inside a run.
-    pub(super) fn cut_off(&mut self, out: &mut Vec<u8>) {
-        self.end_open_calls(STREAM_ENDED, out);
-        self.final_text(&RunEnded::new(Outcome::Lost, None), out);
-        self.stats(out);
-        self.error(&RunEnded::new(Outcome::Lost, None), out);
-        self.close(Outcome::Lost, out);
     }
 
     fn close(&mut self, outcome: Outcome, out: &mut Vec<u8>) {
@@ -218,18 +205,18 @@ impl OpenHands {
     }
 
     fn error(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        let (code, detail) = match ended.outcome {
-            Outcome::Completed => ("completed", "the run ended"),
-            Outcome::Failed => ("failed", "the run failed"),
-            Outcome::Aborted => ("aborted", "the run was stopped"),
-            Outcome::Refused => ("refused", "the model refused"),
-            Outcome::Limit => ("limit", "the run reached a limit"),
-            Outcome::Lost => ("lost", "the stream ended before the run did"),
+        let detail = match ended.outcome {
+            Outcome::Completed => "the run ended",
+            Outcome::Failed => "the run failed",
+            Outcome::Aborted => "the run was stopped",
+            Outcome::Refused => "the model refused",
+            Outcome::Limit => "the run reached a limit",
+            Outcome::Lost => "the stream ended before the run did",
         };
         let error = ended.error.as_ref();
         let line = Line::ConversationErrorEvent {
             head: self.pen.head(Source::Environment),
-            code: error.map_or(code, |it| &it.code),
+            code: error.map_or(ended.outcome.name(), |it| &it.code),
             detail: error.map_or(Text::new(detail), |it| it.message.by_ref()),
         };
         self.pen.write(out, &line);

@@ -20,6 +20,12 @@ pub(super) struct LineWriter {
     batch: Option<String>,
 }
 
+impl Default for LineWriter {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
 impl LineWriter {
     pub(super) fn new(began: Option<Timestamp>) -> Self {
         let at = began.unwrap_or(Timestamp::from_millis(0));

@@ -10,37 +10,6 @@ use model::{Change, Raw, Text, Tool, ToolKind};
 use crate::wire::lenient::{Any, Flag, List, Num, Str};
 use crate::wire::openhands::{Action, EditorCommand, ObservationDetail, Task, TaskStatus};
 
-/// A call in OpenHands' own terms.
-pub(super) enum NativeCall<'a> {
-    Shell {
-        command: Text<'a>,
-        timeout: Option<f64>,
-    },
-    View {
-        path: Text<'a>,
-        range: Option<[i64; 2]>,
-    },
-    Replace {
-        path: Text<'a>,
-        old: Text<'a>,
-        new: Text<'a>,
-    },
-    Create {
-        path: Text<'a>,
-        text: Text<'a>,
-    },
-    Plan(Vec<Task<'a>>),
-    Glob {
-        pattern: Text<'a>,
-        path: Option<Text<'a>>,
-    },
-    Grep {
-        pattern: Text<'a>,
-        path: Option<Text<'a>>,
-        include: Option<Text<'a>>,
-    },
-}
-
 object! {
     /// The keys that the classification has no field for.
     NativeInput {
@@ -67,128 +36,104 @@ object! {
     }
 }
 
-impl<'a> NativeCall<'a> {
-    pub(super) fn of(tool: &'a Tool<'_>) -> Option<Self> {
-        let class = &tool.class;
-        let input = NativeInput::read(tool.input.as_ref()?)?;
-        match class.kind {
-            ToolKind::Shell => Some(Self::Shell {
-                command: class.command.as_ref()?.by_ref(),
-                timeout: seconds(&tool.name, input.timeout),
-            }),
-            ToolKind::Read => match &*class.paths {
-                [place] => Some(Self::View {
-                    path: place.path.by_ref(),
-                    range: range(&input),
-                }),
-                _ => None,
-            },
-            ToolKind::Edit | ToolKind::Write => edit(tool),
-            ToolKind::Todo if input.todos.0.is_empty() => None,
-            ToolKind::Todo => Some(Self::Plan(input.todos.0.iter().map(task).collect())),
-            ToolKind::Search => search(tool, &input),
-            ToolKind::Delete
-            | ToolKind::Move
-            | ToolKind::Fetch
-            | ToolKind::WebSearch
-            | ToolKind::Mcp
-            | ToolKind::Task
-            | ToolKind::Ask
-            | ToolKind::Think
-            | ToolKind::Mode
-            | ToolKind::Other => None,
-        }
-    }
-
-    pub(super) fn into_action(self) -> Action<'a> {
-        match self {
-            Self::Shell { command, timeout } => Action::TerminalAction { command, timeout },
-            Self::View { path, range } => Action::FileEditorAction {
+/// The action of a call that OpenHands has a tool for.
+pub(super) fn action<'a>(tool: &'a Tool<'_>) -> Option<Action<'a>> {
+    let class = &tool.class;
+    let input = NativeInput::read(tool.input.as_ref()?)?;
+    match class.kind {
+        ToolKind::Shell => Some(Action::TerminalAction {
+            command: class.command.as_ref()?.by_ref(),
+            timeout: seconds(&tool.name, input.timeout),
+        }),
+        ToolKind::Read => match &*class.paths {
+            [place] => Some(Action::FileEditorAction {
                 command: EditorCommand::View,
-                path,
+                path: place.path.by_ref(),
                 file_text: None,
                 old_str: None,
                 new_str: None,
-                view_range: range,
-            },
-            Self::Replace { path, old, new } => Action::FileEditorAction {
-                command: EditorCommand::StrReplace,
-                path,
-                file_text: None,
-                old_str: Some(old),
-                new_str: Some(new),
-                view_range: None,
-            },
-            Self::Create { path, text } => Action::FileEditorAction {
-                command: EditorCommand::Create,
-                path,
-                file_text: Some(text),
-                old_str: None,
-                new_str: None,
-                view_range: None,
-            },
-            Self::Plan(task_list) => Action::TaskTrackerAction {
-                command: "plan",
-                task_list,
-            },
-            Self::Glob { pattern, path } => Action::GlobAction { pattern, path },
-            Self::Grep {
-                pattern,
-                path,
-                include,
-            } => Action::GrepAction {
-                pattern,
-                path,
-                include,
-            },
-        }
+                view_range: range(&input),
+            }),
+            _ => None,
+        },
+        ToolKind::Edit | ToolKind::Write => edit(tool),
+        ToolKind::Todo if input.todos.0.is_empty() => None,
+        ToolKind::Todo => Some(Action::TaskTrackerAction {
+            command: "plan",
+            task_list: input.todos.0.iter().map(task).collect(),
+        }),
+        ToolKind::Search => search(tool, &input),
+        ToolKind::Delete
+        | ToolKind::Move
+        | ToolKind::Fetch
+        | ToolKind::WebSearch
+        | ToolKind::Mcp
+        | ToolKind::Task
+        | ToolKind::Ask
+        | ToolKind::Think
+        | ToolKind::Mode
+        | ToolKind::Other => None,
     }
+}
 
-    pub(super) fn into_observation(
-        self,
-        tool: &'a Tool<'_>,
-        is_error: bool,
-    ) -> ObservationDetail<'a> {
-        let structured = ClaudeDetails::of(tool);
-        match self {
-            Self::Shell { command, .. } => ObservationDetail::TerminalObservation {
+/// What came back from that action.
+pub(super) fn observation<'a>(tool: &'a Tool<'_>, is_error: bool) -> Option<ObservationDetail<'a>> {
+    let structured = ClaudeDetails::of(tool);
+    match action(tool)? {
+        Action::TerminalAction { command, .. } => Some(ObservationDetail::TerminalObservation {
+            command,
+            exit_code: tool.class.exit_code.or((!is_error).then_some(0)),
+        }),
+        Action::FileEditorAction {
+            command,
+            path,
+            file_text,
+            old_str,
+            new_str,
+            ..
+        } => {
+            let is_new = file_text.is_some() && tool.class.change == Some(Change::Add);
+            let whole = match (file_text, old_str.zip(new_str)) {
+                _ if is_error => None,
+                (Some(text), _) => {
+                    let before = tool.class.diffs.first().and_then(|it| it.old.as_ref());
+                    Some((before.map(Text::by_ref), text))
+                }
+                (None, Some((old, new))) => structured.edited(&old, &new),
+                (None, None) => None,
+            };
+            let (old_content, new_content) = whole.unzip();
+            Some(ObservationDetail::FileEditorObservation {
                 command,
-                exit_code: tool.class.exit_code.or((!is_error).then_some(0)),
-            },
-            Self::View { path, .. } => file(EditorCommand::View, path, true, None),
-            Self::Replace { path, old, new } => {
-                let whole = (!is_error).then(|| structured.edited(&old, &new)).flatten();
-                file(EditorCommand::StrReplace, path, true, whole)
-            }
-            Self::Create { path, text } => {
-                let is_new = tool.class.change == Some(Change::Add);
-                let before = tool.class.diffs.first().and_then(|it| it.old.as_ref());
-                let before = before.map(Text::by_ref);
-                let whole = (!is_error).then_some((before, text));
-                file(EditorCommand::Create, path, !is_new, whole)
-            }
-            Self::Plan(task_list) => ObservationDetail::TaskTrackerObservation {
-                command: "plan",
-                task_list,
-            },
-            Self::Glob { pattern, path } => ObservationDetail::GlobObservation {
-                truncated: structured.truncated.is_true(),
-                files: structured.files(),
-                pattern,
-                search_path: path.unwrap_or(Text::new(".")),
-            },
-            Self::Grep {
-                pattern,
                 path,
-                include,
-            } => ObservationDetail::GrepObservation {
-                truncated: structured.truncated.is_true(),
-                matches: structured.files(),
-                pattern,
-                search_path: path.unwrap_or(Text::new(".")),
-                include_pattern: include,
-            },
+                prev_exist: !is_new,
+                old_content: old_content.flatten(),
+                new_content,
+            })
         }
+        Action::TaskTrackerAction { command, task_list } => {
+            Some(ObservationDetail::TaskTrackerObservation { command, task_list })
+        }
+        Action::GlobAction { pattern, path } => Some(ObservationDetail::GlobObservation {
+            truncated: structured.truncated.is_true(),
+            files: structured.files(),
+            pattern,
+            search_path: path.unwrap_or(Text::new(".")),
+        }),
+        Action::GrepAction {
+            pattern,
+            path,
+            include,
+        } => Some(ObservationDetail::GrepObservation {
+            truncated: structured.truncated.is_true(),
+            matches: structured.files(),
+            pattern,
+            search_path: path.unwrap_or(Text::new(".")),
+            include_pattern: include,
+        }),
+        Action::MCPToolAction { .. }
+        | Action::ExternalToolAction { .. }
+        | Action::FinishAction { .. } => None,
     }
 }
 
@@ -230,45 +175,35 @@ impl<'a> ClaudeDetails<'a> {
     }
 }
 
-fn file<'a>(
-    command: EditorCommand,
-    path: Text<'a>,
-    prev_exist: bool,
-    whole: Option<(Option<Text<'a>>, Text<'a>)>,
-) -> ObservationDetail<'a> {
-    let (old_content, new_content) = match whole {
-        Some((old, new)) => (old, Some(new)),
-        None => (None, None),
-    };
-    ObservationDetail::FileEditorObservation {
-        command,
-        path,
-        prev_exist,
-        old_content,
-        new_content,
-    }
-}
-
 /// One replacement, or one whole file; the text before a write is only known at its end.
-fn edit<'a>(tool: &'a Tool<'_>) -> Option<NativeCall<'a>> {
+fn edit<'a>(tool: &'a Tool<'_>) -> Option<Action<'a>> {
     let [diff] = &*tool.class.diffs else {
         return None;
     };
-    let (path, new) = (diff.path.by_ref(), diff.new.by_ref());
-    if tool.class.kind == ToolKind::Write {
-        return Some(NativeCall::Create { path, text: new });
-    }
-    let old = diff.old.as_ref().filter(|it| !it.is_empty())?.by_ref();
-    Some(NativeCall::Replace { path, old, new })
+    let (command, file_text, old, new) = match tool.class.kind == ToolKind::Write {
+        true => (EditorCommand::Create, Some(diff.new.by_ref()), None, None),
+        false => {
+            let old = diff.old.as_ref().filter(|it| !it.is_empty())?;
+            (EditorCommand::StrReplace, None, Some(old), Some(&diff.new))
+        }
+    };
+    Some(Action::FileEditorAction {
+        command,
+        path: diff.path.by_ref(),
+        file_text,
+        old_str: old.map(Text::by_ref),
+        new_str: new.map(Text::by_ref),
+        view_range: None,
+    })
 }
 
-fn search<'a>(tool: &'a Tool<'_>, input: &NativeInput<'a>) -> Option<NativeCall<'a>> {
+fn search<'a>(tool: &'a Tool<'_>, input: &NativeInput<'a>) -> Option<Action<'a>> {
     let pattern = tool.class.query.as_ref()?.by_ref();
     let path = input.path.0.map(Text::from_json);
     // Finding files by name and by content is one kind to us and two tools to OpenHands.
     match &*tool.name.to_ascii_lowercase() {
-        "glob" => Some(NativeCall::Glob { pattern, path }),
-        "grep" => Some(NativeCall::Grep {
+        "glob" => Some(Action::GlobAction { pattern, path }),
+        "grep" => Some(Action::GrepAction {
             pattern,
             path,
             include: input.glob.0.map(Text::from_json),

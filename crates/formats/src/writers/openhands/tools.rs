@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use model::{Part, Raw, Status, Text, Tool, ToolKind, ToolResult};
+use model::{Part, Raw, Status, Text, Tool, ToolResult};
 
 use super::{OpenHandsProfile, native};
 use crate::wire::lenient::{List, Str};
@@ -40,14 +40,13 @@ fn arguments<'a>(tool: &'a Tool<'_>) -> Text<'a> {
 /// The action of a call, if a consumer can load it.
 pub(super) fn action<'a>(profile: OpenHandsProfile, tool: &'a Tool<'_>) -> Option<Action<'a>> {
     let input = tool.input.as_ref()?;
-    let native = || native::NativeCall::of(tool).map(native::NativeCall::into_action);
     let wrapped = || {
         (input.get().starts_with('{') && is_loadable(input)).then(|| Action::MCPToolAction {
             data: input.by_ref(),
         })
     };
     match profile {
-        OpenHandsProfile::Native => native().or_else(wrapped),
+        OpenHandsProfile::Native => native::action(tool).or_else(wrapped),
         OpenHandsProfile::External => wrapped().map(|_| Action::ExternalToolAction {
             tool: &tool.name,
             args: input.by_ref(),
@@ -67,8 +66,7 @@ pub(super) fn observation<'a>(
     };
     let is_error = status != Status::Ok || result.is_some_and(|it| it.is_error);
     let detail = match profile {
-        OpenHandsProfile::Native => native::NativeCall::of(tool)
-            .map_or_else(wrapped, |it| it.into_observation(tool, is_error)),
+        OpenHandsProfile::Native => native::observation(tool, is_error).unwrap_or_else(wrapped),
         OpenHandsProfile::External => ObservationDetail::ExternalToolObservation {
             tool: &tool.name,
             result: result.and_then(external_result),
@@ -99,18 +97,14 @@ fn external_result<'a>(result: &'a ToolResult<'_>) -> Option<Raw<'a>> {
 /// Why a call was not allowed, and by whom.
 pub(super) fn rejection<'a>(tool: &'a Tool<'_>) -> (Text<'a>, RejectionSource) {
     let result = tool.result.as_ref();
-    let reason = result
-        .map(|it| content::text(&it.content))
-        .filter(|it| !it.is_empty())
-        .unwrap_or(Text::new("the call was not allowed"));
-    let is_hook = result
-        .and_then(|it| it.meta.as_ref())
-        .is_some_and(|meta| is_by_hook(tool.id.as_str(), meta));
-    let source = if is_hook {
-        RejectionSource::Hook
-    } else {
-        RejectionSource::User
+    let reason = result.map(|it| content::text(&it.content));
+    let reason = reason.filter(|it| !it.is_empty());
+    let meta = result.and_then(|it| it.meta.as_ref());
+    let source = match meta.is_some_and(|it| is_by_hook(tool.id.as_str(), it)) {
+        true => RejectionSource::Hook,
+        false => RejectionSource::User,
     };
+    let reason = reason.unwrap_or(Text::new("the call was not allowed"));
     (reason, source)
 }
 
@@ -197,22 +191,6 @@ fn is_loadable(raw: &Raw<'_>) -> bool {
         }
         depth <= MAX_DEPTH
     })
-}
-
-/// The kind a card of the ACP profile has.
-pub(super) fn acp_kind(kind: ToolKind) -> &'static str {
-    match kind {
-        ToolKind::Shell => "execute",
-        ToolKind::Read => "read",
-        ToolKind::Edit | ToolKind::Write => "edit",
-        ToolKind::Delete => "delete",
-        ToolKind::Move => "move",
-        ToolKind::Search => "search",
-        ToolKind::Fetch | ToolKind::WebSearch => "fetch",
-        ToolKind::Task | ToolKind::Todo | ToolKind::Think => "think",
-        ToolKind::Mode => "switch_mode",
-        ToolKind::Mcp | ToolKind::Ask | ToolKind::Other => "other",
-    }
 }
 
 pub(super) fn acp_content<'a>(tool: &'a Tool<'_>) -> Vec<AcpContent<'a>> {

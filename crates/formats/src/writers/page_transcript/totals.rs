@@ -2,7 +2,7 @@
 
 use model::{RunEnded, Tokens};
 
-use crate::writers::summary::{SessionSummary, cost};
+use crate::writers::summary::{SessionSummary, cost, count, dollars};
 
 /// Maximum number of models; the tokens of further ones are added to the last.
 const MAX_MODELS: usize = 32;
@@ -19,8 +19,8 @@ pub(crate) struct PageTotals {
 #[derive(Clone, Debug)]
 pub(crate) struct ModelTotals {
     pub(crate) model: String,
-    pub(crate) tokens: Tokens,
-    pub(crate) cost_usd: Option<f64>,
+    tokens: Tokens,
+    cost_usd: Option<f64>,
 }
 
 impl PageTotals {
@@ -56,6 +56,19 @@ impl PageTotals {
                 cost_usd,
             }),
         }
+    }
+}
+
+impl ModelTotals {
+    /// Input, cached input, output and cost.
+    pub(crate) fn cells(&self) -> [String; 4] {
+        let tokens = &self.tokens;
+        [
+            count(tokens.input.saturating_add(tokens.cache_write)),
+            count(tokens.cache_read),
+            count(tokens.output.unwrap_or_default()),
+            self.cost_usd.map(dollars).unwrap_or_default(),
+        ]
     }
 }
 

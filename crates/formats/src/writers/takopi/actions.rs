@@ -3,9 +3,8 @@
 use model::{Event, ItemId, Status, Text, Tool, Why};
 
 use super::super::line;
-use super::session::TakopiSession;
 use super::upstream::opencode;
-use super::{Takopi, TakopiProfile, tools, upstream, write_action};
+use super::{Takopi, TakopiProfile, tools, upstream};
 use crate::wire::takopi as wire;
 
 /// A tool call that is open; its completed title has to be its started title.
@@ -20,21 +19,21 @@ impl Takopi {
     /// A call was opened, or more is known of it.
     pub(super) fn tool(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
         if tool.input.is_none() {
-            return; // It is still streaming; an action is told with its whole input.
+            return; // It is still streaming; an action is written with its whole input.
         }
         let is_upstream = self.profile == TakopiProfile::Upstream;
         let known = self.run.actions.iter().position(|it| it.id == tool.id);
         if let Some(at) = known {
             if !is_upstream {
                 let action = &self.run.actions[at];
-                self.write_tool(event, tool, action, ActionPhase::Updated, out);
+                self.write_tool(event, tool, action, wire::Phase::Updated, None, out);
             }
             return;
         }
         let is_orphan = event.why == Some(Why::NeverOpened);
         let action = self.action(event, tool, is_orphan);
         if !(is_upstream && is_orphan) {
-            self.write_tool(event, tool, &action, ActionPhase::Started, out);
+            self.write_tool(event, tool, &action, wire::Phase::Started, None, out);
         }
         self.run.actions.push(action);
     }
@@ -54,49 +53,35 @@ impl Takopi {
         if self.profile == TakopiProfile::Upstream && tool.result.is_none() {
             return; // Takopi leaves a call without a result open.
         }
-        if tool
-            .result
-            .as_ref()
-            .is_some_and(|it| it.structured.is_some())
-        {
+        let result = tool.result.as_ref();
+        if result.is_some_and(|it| it.structured.is_some()) {
             self.losses.count("structured tool result");
         }
-        self.write_tool(event, tool, &action, ActionPhase::Completed(status), out);
+        let phase = wire::Phase::Completed;
+        self.write_tool(event, tool, &action, phase, Some(status), out);
     }
 
     /// Closes open actions: the events stopped before the run ended.
     pub(super) fn left_open(&mut self, out: &mut Vec<u8>) {
-        for action in std::mem::take(&mut self.run.actions) {
+        for Action { id, kind, title } in std::mem::take(&mut self.run.actions) {
             if self.profile == TakopiProfile::Upstream {
                 continue;
             }
-            let id = action.id.as_str();
             let detail = wire::ToolDetail {
-                tool_use_id: Some(id),
+                tool_use_id: Some(id.as_str()),
                 ..Default::default()
             };
-            let message = tools::why_no_result(Status::Lost).map(Text::new);
-            let (kind, title) = (action.kind, action.title.by_ref());
-            let action = wire::Action {
-                id,
-                kind,
-                title,
-                detail,
-            };
+            let action = wire::Action::new(id.as_str(), kind, title, detail);
             let event = wire::ActionEvent {
-                engine: &self.engine,
-                action,
-                phase: wire::Phase::Completed,
-                ok: Some(false),
-                message,
-                level: None,
+                message: tools::why_no_result(Status::Lost).map(Text::new),
+                ..action.event(&self.engine, wire::Phase::Completed, Some(false))
             };
             line(out, &event);
         }
     }
 
     fn action(&self, event: &Event<'_>, tool: &Tool<'_>, is_orphan: bool) -> Action {
-        let cwd = self.session.as_ref().and_then(TakopiSession::cwd);
+        let cwd = self.session.as_ref().and_then(|it| it.cwd.as_deref());
         let (kind, title) = match self.profile {
             TakopiProfile::Upstream if self.engine == opencode::ENGINE => {
                 opencode::heading(event, tool, cwd)
@@ -116,76 +101,39 @@ impl Takopi {
         event: &Event<'_>,
         tool: &Tool<'_>,
         action: &Action,
-        stage: ActionPhase,
+        phase: wire::Phase,
+        status: Option<Status>,
         out: &mut Vec<u8>,
     ) {
         let (id, kind, title) = (tool.id.as_str(), action.kind, action.title.by_ref());
         let parent = event.path.last().map(ItemId::as_str);
-        let (phase, status) = match stage {
-            ActionPhase::Started => (wire::Phase::Started, None),
-            ActionPhase::Updated => (wire::Phase::Updated, None),
-            ActionPhase::Completed(status) => (wire::Phase::Completed, Some(status)),
-        };
         let engine = &self.engine;
         match self.profile {
             TakopiProfile::Upstream if self.engine == opencode::ENGINE => {
-                let error = opencode::error(tool);
-                let detail = opencode::detail(tool, kind);
-                let action = wire::Action {
-                    id,
-                    kind,
-                    title,
-                    detail,
-                };
+                let action = wire::Action::new(id, kind, title, opencode::detail(tool, kind));
+                let ok = status.map(|_| opencode::is_ok(tool));
                 let event = wire::ActionEvent {
-                    engine,
-                    action,
-                    phase,
-                    ok: status.map(|_| opencode::is_ok(tool)),
-                    message: error,
-                    level: None,
+                    message: opencode::error(tool),
+                    ..action.event(engine, phase, ok)
                 };
                 line(out, &event);
             }
             TakopiProfile::Upstream => {
                 let detail = upstream::detail(tool, kind, parent, status.is_some());
-                let action = wire::Action {
-                    id,
-                    kind,
-                    title,
-                    detail,
-                };
                 let ok = tool.result.as_ref().map(|it| !it.is_error);
-                write_action(engine, action, phase, ok, out);
+                let action = wire::Action::new(id, kind, title, detail);
+                line(out, &action.event(engine, phase, ok));
             }
             TakopiProfile::Seed | TakopiProfile::Debug => {
                 let detail = tools::detail(tool, kind, parent, status.is_some());
-                let action = wire::Action {
-                    id,
-                    kind,
-                    title,
-                    detail,
-                };
-                let ok = status.map(|it| it == Status::Ok);
+                let action = wire::Action::new(id, kind, title, detail);
                 let unanswered = status.filter(|_| tool.result.is_none());
-                let message = unanswered.and_then(tools::why_no_result).map(Text::new);
                 let event = wire::ActionEvent {
-                    engine,
-                    action,
-                    phase,
-                    ok,
-                    message,
-                    level: None,
+                    message: unanswered.and_then(tools::why_no_result).map(Text::new),
+                    ..action.event(engine, phase, status.map(|it| it == Status::Ok))
                 };
                 line(out, &event);
             }
         }
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum ActionPhase {
-    Started,
-    Updated,
-    Completed(Status),
 }

@@ -1,8 +1,8 @@
 //! The shapes of takopi 0.22.3's own Codex runner, which is another program than its Claude runner.
 //!
 //! Facts: `runners/codex.py` of that version, and what it was seen to emit
-//! (`fixtures/takopi/expected`). Every ThreadItem is an action under its own id; a patch is told
-//! when it is done; calls of other agents and unknown items are not told at all.
+//! (`fixtures/takopi/expected`). Every ThreadItem is an action under its own id; a patch is written
+//! when it is done; calls of other agents and unknown items are left out.
 
 use model::{
     Binding, Body, Event, Item, ItemClosed, ItemId, Level, Message, Notice, Outcome, Plan, Raw,
@@ -10,11 +10,11 @@ use model::{
 };
 use serde::Serialize;
 
-use super::super::line;
+use super::super::{find_extra, line};
 use super::actions::Action;
 use super::notes::{Note, plan_title};
 use super::session::TakopiSession;
-use super::{MAX_WAITING, Takopi, TakopiRun, end, write_action};
+use super::{MAX_WAITING, Takopi, TakopiRun, end};
 use crate::tools::FileChanges;
 use crate::wire::codex;
 use crate::wire::lenient::Str;
@@ -61,7 +61,7 @@ impl Takopi {
             return;
         }
         let engine = &*self.engine;
-        let value = session.native();
+        let value = &session.native;
         let started = wire::Started {
             engine,
             resume: wire::Resume { engine, value },
@@ -80,13 +80,9 @@ impl Takopi {
         }
         let id = format!("turn_{}", self.n_turns);
         self.n_turns += 1;
-        let action = wire::Action {
-            id: &id,
-            kind: wire::Kind::Turn,
-            title: Text::new("turn started"),
-            detail: wire::NoDetail {},
-        };
-        write_action(&self.engine, action, wire::Phase::Started, None, out);
+        let title = Text::new("turn started");
+        let action = wire::Action::new(&id, wire::Kind::Turn, title, wire::NoDetail {});
+        line(out, &action.event(&self.engine, wire::Phase::Started, None));
     }
 
     fn codex_item(
@@ -197,7 +193,6 @@ impl Takopi {
         status: Option<Status>,
         out: &mut Vec<u8>,
     ) {
-        let id = tool.id.as_str();
         let known = self.run.actions.iter().position(|it| it.id == tool.id);
         let (phase, title) = match (phase, known) {
             (wire::Phase::Completed, Some(at)) => {
@@ -219,31 +214,22 @@ impl Takopi {
                 (wire::Phase::Started, title)
             }
         };
-        let action = wire::Action {
-            id,
-            kind,
-            title,
-            detail,
-        };
+        let action = wire::Action::new(tool.id.as_str(), kind, title, detail);
         let ok = status.map(|it| it == Status::Ok);
-        write_action(&self.engine, action, phase, ok, out);
+        line(out, &action.event(&self.engine, phase, ok));
     }
 
     fn codex_plan(&self, plan: &Plan<'_>, phase: wire::Phase, out: &mut Vec<u8>) {
         let (title, detail) = plan_title(plan);
-        let action = wire::Action {
-            id: plan.id.as_str(),
-            kind: wire::Kind::Note,
-            title: Text::new(title),
-            detail,
-        };
+        let id = plan.id.as_str();
+        let action = wire::Action::new(id, wire::Kind::Note, Text::new(title), detail);
         let ok = (phase == wire::Phase::Completed).then_some(true);
-        write_action(&self.engine, action, phase, ok, out);
+        line(out, &action.event(&self.engine, phase, ok));
     }
 
     fn codex_message(&mut self, message: &Message<'_>, event: &Event<'_>, out: &mut Vec<u8>) {
-        let phase = event.extra.iter().find(|(key, _)| key == "phase");
-        let phase: Option<Str<'_>> = phase.and_then(|(_, it)| serde_json::from_str(it.get()).ok());
+        let phase = find_extra(&event.extra, "phase");
+        let phase: Option<Str<'_>> = phase.and_then(|it| serde_json::from_str(it.get()).ok());
         if phase.as_ref().and_then(Str::as_deref) != Some("commentary") {
             return self.message(event, message);
         }
@@ -265,14 +251,11 @@ impl Takopi {
         detail: impl Serialize,
         out: &mut Vec<u8>,
     ) {
-        let action = wire::Action {
-            id: id.as_str(),
-            kind: wire::Kind::Note,
-            title,
-            detail,
-        };
-        let phase = wire::Phase::Completed;
-        write_action(&self.engine, action, phase, Some(true), out);
+        let action = wire::Action::new(id.as_str(), wire::Kind::Note, title, detail);
+        line(
+            out,
+            &action.event(&self.engine, wire::Phase::Completed, Some(true)),
+        );
     }
 
     fn codex_notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
@@ -300,21 +283,14 @@ impl Takopi {
         level: wire::Level,
         out: &mut Vec<u8>,
     ) {
-        let title = || notice.text.by_ref();
+        let detail = wire::CodexError {
+            message: &notice.text,
+        };
+        let action = wire::Action::new(id, wire::Kind::Warning, notice.text.by_ref(), detail);
         let event = wire::ActionEvent {
-            engine: &self.engine,
-            action: wire::Action {
-                id,
-                kind: wire::Kind::Warning,
-                title: title(),
-                detail: wire::CodexError {
-                    message: &notice.text,
-                },
-            },
-            phase: wire::Phase::Completed,
-            ok: Some(false),
-            message: Some(title()),
+            message: Some(notice.text.by_ref()),
             level: Some(level),
+            ..action.event(&self.engine, wire::Phase::Completed, Some(false))
         };
         if self.run.is_open {
             line(out, &event);
@@ -326,7 +302,7 @@ impl Takopi {
         }
     }
 
-    /// `Reconnecting... 1/5`: one action that goes on.
+    /// `Reconnecting... 1/5`: one action, updated with every attempt.
     fn codex_retry(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
         if !self.run.is_open {
             return self.losses.count("notice outside a run");
@@ -338,26 +314,17 @@ impl Takopi {
         };
         let numbers = text.strip_prefix("Reconnecting... ").unwrap_or_default();
         let max = numbers.split_once('/').and_then(|(_, max)| digits(max));
-        let was_retrying = std::mem::replace(&mut self.run.is_retrying, true);
+        let phase = match std::mem::replace(&mut self.run.is_retrying, true) {
+            true => wire::Phase::Updated,
+            false => wire::Phase::Started,
+        };
+        let attempt = digits(numbers);
+        let detail = wire::CodexRetry { attempt, max };
+        let title = notice.text.by_ref();
+        let action = wire::Action::new("codex.reconnect", wire::Kind::Note, title, detail);
         let event = wire::ActionEvent {
-            engine: &self.engine,
-            action: wire::Action {
-                id: "codex.reconnect",
-                kind: wire::Kind::Note,
-                title: notice.text.by_ref(),
-                detail: wire::CodexRetry {
-                    attempt: digits(numbers),
-                    max,
-                },
-            },
-            phase: if was_retrying {
-                wire::Phase::Updated
-            } else {
-                wire::Phase::Started
-            },
-            ok: None,
-            message: None,
             level: Some(wire::Level::Info),
+            ..action.event(&self.engine, phase, None)
         };
         line(out, &event);
     }
@@ -372,21 +339,10 @@ impl Takopi {
             self.note(out, note);
             error = Some(Text::new(words));
         }
-        let engine = &*self.engine;
+        let is_completed = ended.outcome == Outcome::Completed;
         let completed = wire::Completed {
-            engine,
-            ok: error.is_none(),
-            answer: ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref),
-            resume: (self.session.as_ref()).map(|it| wire::Resume {
-                engine,
-                value: it.native(),
-            }),
-            resume_line: None,
-            error,
-            usage: (ended.outcome == Outcome::Completed)
-                .then(|| usage(ended))
-                .flatten(),
-            model_usage: None,
+            usage: usage(ended).filter(|_| is_completed),
+            ..self.completed(end::answer(ended), error)
         };
         line(out, &completed);
         self.run = TakopiRun::default();

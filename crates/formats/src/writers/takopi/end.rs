@@ -1,25 +1,12 @@
 //! The end of a run: warnings for what was not allowed, and the one `completed`.
 
-use std::borrow::Cow;
-
-use model::{ItemId, Outcome, Raw, RunEnded, RunError, Text, Usage};
+use model::{ItemId, Outcome, Raw, RunEnded, Text, Usage};
 
 use super::super::line;
 use super::notes::Note;
-use super::session::TakopiSession;
 use super::{Takopi, TakopiProfile};
 use crate::resume;
 use crate::wire::takopi as wire;
-
-/// The end of a run whose events stopped coming.
-pub(super) fn cut_short() -> RunEnded<'static> {
-    let error = RunError {
-        code: Cow::Borrowed("missing_end"),
-        message: Text::new("the events stop before the run ended"),
-        native: None,
-    };
-    RunEnded::new(Outcome::Lost, Some(error))
-}
 
 impl Takopi {
     /// Ends the run in the default shape.
@@ -28,21 +15,38 @@ impl Takopi {
         let is_debug = self.profile == TakopiProfile::Debug;
         let model_usage = if is_debug { model_usage(ended) } else { None };
         self.count_rest(ended, model_usage.is_some());
-        let session = self.session.as_ref().map(TakopiSession::native);
+        let native = self.session.as_ref().map(|it| &*it.native);
         let completed = wire::Completed {
-            engine: &self.engine,
             ok: is_ok(ended.outcome),
-            answer: ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref),
-            resume: session.map(|value| wire::Resume {
-                engine: &self.engine,
-                value,
-            }),
-            resume_line: session.and_then(|id| resume::format(&self.engine, id)),
-            error: error(ended),
+            resume_line: native.and_then(|id| resume::format(&self.engine, id)),
             usage: ended.usage.as_ref().map(usage),
             model_usage,
+            ..self.completed(answer(ended), error(ended))
         };
         line(out, &completed);
+    }
+
+    /// The last event of a run, without its usage.
+    pub(super) fn completed<'a>(
+        &'a self,
+        answer: Text<'a>,
+        error: Option<Text<'a>>,
+    ) -> wire::Completed<'a> {
+        let engine = &*self.engine;
+        let session = self.session.as_ref();
+        wire::Completed {
+            engine,
+            ok: error.is_none(),
+            answer,
+            resume: session.map(|it| wire::Resume {
+                engine,
+                value: &it.native,
+            }),
+            resume_line: None,
+            error,
+            usage: None,
+            model_usage: None,
+        }
     }
 
     /// One warning for each denied call, whatever its source.
@@ -57,12 +61,11 @@ impl Takopi {
             self.note(out, Note::new(wire::Level::Warning, title, detail));
         }
         for denied in std::mem::take(&mut self.run.denied) {
-            let is_told = ended.denials.iter().any(|it| it.item == denied.item);
-            if !is_told {
-                let tool_use_id = denied.item.as_ref().map(ItemId::as_str);
+            let is_written = ended.denials.iter().any(|it| it.item == denied.item);
+            if !is_written {
                 let detail = wire::NoticeDetail {
                     code: "permission_denied",
-                    tool_use_id,
+                    tool_use_id: denied.item.as_ref().map(ItemId::as_str),
                     data: None,
                 };
                 self.note(out, Note::new(wire::Level::Warning, denied.text, detail));
@@ -95,6 +98,10 @@ pub(super) fn is_ok(outcome: Outcome) -> bool {
     }
 }
 
+pub(super) fn answer<'a>(ended: &'a RunEnded<'_>) -> Text<'a> {
+    ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref)
+}
+
 /// What went wrong; a run that did not complete always has an error.
 pub(super) fn error<'a>(ended: &'a RunEnded<'_>) -> Option<Text<'a>> {
     let made_up = match ended.outcome {
@@ -105,11 +112,9 @@ pub(super) fn error<'a>(ended: &'a RunEnded<'_>) -> Option<Text<'a>> {
         Outcome::Limit => "the run reached a limit",
         Outcome::Lost => "the run's end is not known",
     };
-    let told = ended.error.as_ref().map(|it| it.message.by_ref());
-    Some(
-        told.filter(|it| !it.is_empty())
-            .unwrap_or(Text::new(made_up)),
-    )
+    let message = ended.error.as_ref().map(|it| it.message.by_ref());
+    let message = message.filter(|it| !it.is_empty());
+    Some(message.unwrap_or(Text::new(made_up)))
 }
 
 /// The agent's own usage unchanged, or what the model knows of it.

@@ -7,7 +7,7 @@ use model::{
 use serde::Serialize;
 
 use super::super::line;
-use super::{DeniedCall, MAX_DENIED, MAX_WAITING, Takopi, TakopiProfile, next_id, write_action};
+use super::{DeniedCall, MAX_DENIED, MAX_WAITING, Takopi, TakopiProfile, next_id};
 use crate::wire::takopi as wire;
 
 /// A completed action that stands for itself.
@@ -50,14 +50,11 @@ impl Takopi {
             parent_tool_use_id: event.path.last().map(ItemId::as_str),
             signature: reasoning.signature.as_ref(),
         };
-        let action = wire::Action {
-            id: &id,
-            kind: wire::Kind::Note,
-            title: reasoning.text.by_ref(),
-            detail,
-        };
-        let phase = wire::Phase::Completed;
-        write_action(&self.engine, action, phase, Some(true), out);
+        let action = wire::Action::new(&id, wire::Kind::Note, reasoning.text.by_ref(), detail);
+        line(
+            out,
+            &action.event(&self.engine, wire::Phase::Completed, Some(true)),
+        );
     }
 
     /// How far the plan has come; an action of its own each time, because an action keeps its title.
@@ -85,14 +82,10 @@ impl Takopi {
             tokens_after: compaction.tokens_after,
             summary: compaction.summary.as_ref(),
         };
-        let action = wire::Action {
-            id: compaction.id.as_str(),
-            kind: wire::Kind::Note,
-            title: Text::new("conversation compacted"),
-            detail,
-        };
+        let title = Text::new("conversation compacted");
+        let action = wire::Action::new(compaction.id.as_str(), wire::Kind::Note, title, detail);
         let ok = Some(status == Status::Ok);
-        write_action(&self.engine, action, wire::Phase::Completed, ok, out);
+        line(out, &action.event(&self.engine, wire::Phase::Completed, ok));
     }
 
     pub(super) fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
@@ -139,30 +132,18 @@ impl Takopi {
             return self.losses.count("notice outside a run");
         }
         let id = next_id(&self.engine, "note", &mut self.run.n_notes);
-        let message = is_bad.then(|| note.title.by_ref());
-        let action = wire::Action {
-            id: &id,
-            kind: if is_bad {
-                wire::Kind::Warning
-            } else {
-                wire::Kind::Note
-            },
-            title: note.title.by_ref(),
-            detail: note.detail,
+        let kind = match is_bad {
+            true => wire::Kind::Warning,
+            false => wire::Kind::Note,
         };
-        let to = if has_run { out } else { &mut self.waiting };
+        let action = wire::Action::new(&id, kind, note.title.by_ref(), note.detail);
         let event = wire::ActionEvent {
-            engine: &self.engine,
-            action,
-            phase: wire::Phase::Completed,
-            ok: Some(!is_bad),
-            message,
+            message: is_bad.then(|| note.title.by_ref()),
             level: Some(note.level),
+            ..action.event(&self.engine, wire::Phase::Completed, Some(!is_bad))
         };
-        line(to, &event);
-        if !has_run {
-            self.n_waiting += 1;
-        }
+        line(if has_run { out } else { &mut self.waiting }, &event);
+        self.n_waiting += usize::from(!has_run);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use model::{Event, Raw, SessionBound, Text};
 
-use super::super::line;
+use super::super::{find_extra, line};
 use crate::wire::takopi as wire;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TakopiSession {
-    native: String,
+    pub(super) native: String,
     model: Option<String>,
-    cwd: Option<String>,
+    pub(super) cwd: Option<String>,
     permission_mode: Option<String>,
     tools: Vec<String>,
     mcp_servers: Option<Raw<'static>>,
@@ -18,7 +18,7 @@ pub(super) struct TakopiSession {
     output_style: Option<Raw<'static>>,
     api_key_source: Option<Raw<'static>>,
     /// It has had a run: what it says about itself between runs starts no other.
-    had_run: bool,
+    pub(super) had_run: bool,
 }
 
 impl TakopiSession {
@@ -45,15 +45,7 @@ impl TakopiSession {
     pub(super) fn new(native: &str) -> Self {
         Self {
             native: native.to_owned(),
-            model: None,
-            cwd: None,
-            permission_mode: None,
-            tools: Vec::new(),
-            mcp_servers: None,
-            servers: String::new(),
-            output_style: None,
-            api_key_source: None,
-            had_run: false,
+            ..Self::default()
         }
     }
 
@@ -62,32 +54,13 @@ impl TakopiSession {
         set(&mut self.cwd, bound.cwd.as_deref());
         set(&mut self.permission_mode, bound.permission_mode.as_deref());
         if !bound.tools.is_empty() {
-            self.tools = bound
-                .tools
-                .iter()
-                .map(|it| it.clone().into_owned())
-                .collect();
+            self.tools = bound.tools.iter().map(|it| it.to_string()).collect();
             self.mcp_servers = Some(servers(event, bound));
             self.servers = describe(bound);
         }
-        if let Some(style) = extra(event, "output_style") {
-            self.output_style = Some(style.clone().into_owned());
-        }
-        if let Some(source) = extra(event, "apiKeySource") {
-            self.api_key_source = Some(source.clone().into_owned());
-        }
-    }
-
-    pub(super) fn native(&self) -> &str {
-        &self.native
-    }
-
-    pub(super) fn run_ended(&mut self) {
-        self.had_run = true;
-    }
-
-    pub(super) fn cwd(&self) -> Option<&str> {
-        self.cwd.as_deref()
+        let own = |key| find_extra(&event.extra, key).map(|it| it.clone().into_owned());
+        self.output_style = own("output_style").or(self.output_style.take());
+        self.api_key_source = own("apiKeySource").or(self.api_key_source.take());
     }
 
     pub(super) fn write_started(&self, engine: &str, title: Option<&str>, out: &mut Vec<u8>) {
@@ -118,27 +91,19 @@ impl TakopiSession {
 
     /// A note of the tools and servers the session has.
     pub(super) fn write_note(&self, engine: &str, id: &str, out: &mut Vec<u8>) {
-        let servers = self.mcp_servers.as_ref();
         let n_tools = self.tools.len();
         let title = match &*self.servers {
             "" => format!("{n_tools} tools"),
             servers => format!("{n_tools} tools; MCP servers: {servers}"),
         };
+        let detail = wire::SessionDetail {
+            tools: &self.tools,
+            mcp_servers: self.mcp_servers.as_ref(),
+        };
+        let action = wire::Action::new(id, wire::Kind::Note, Text::new(title), detail);
         let note = wire::ActionEvent {
-            engine,
-            action: wire::Action {
-                id,
-                kind: wire::Kind::Note,
-                title: Text::new(title),
-                detail: wire::SessionDetail {
-                    tools: &self.tools,
-                    mcp_servers: servers,
-                },
-            },
-            phase: wire::Phase::Completed,
-            ok: Some(true),
-            message: None,
             level: Some(wire::Level::Debug),
+            ..action.event(engine, wire::Phase::Completed, Some(true))
         };
         line(out, &note);
     }
@@ -152,14 +117,10 @@ fn set(field: &mut Option<String>, value: Option<&str>) {
 
 /// The servers as the agent listed them, or as far as the model knows them.
 fn servers(event: &Event<'_>, bound: &SessionBound<'_>) -> Raw<'static> {
-    if let Some(servers) = extra(event, "mcp_servers") {
-        return servers.clone().into_owned();
+    match find_extra(&event.extra, "mcp_servers") {
+        Some(servers) => servers.clone().into_owned(),
+        None => Raw::of(&bound.mcp_servers),
     }
-    let servers = bound.mcp_servers.iter().map(|it| wire::McpServer {
-        name: &it.name,
-        status: it.status.as_deref(),
-    });
-    Raw::of(&servers.collect::<Vec<_>>())
 }
 
 fn describe(bound: &SessionBound<'_>) -> String {
@@ -168,9 +129,4 @@ fn describe(bound: &SessionBound<'_>) -> String {
         None => it.name.clone().into_owned(),
     });
     servers.collect::<Vec<_>>().join(", ")
-}
-
-fn extra<'e>(event: &'e Event<'_>, key: &str) -> Option<&'e Raw<'e>> {
-    let (_, value) = event.extra.iter().find(|(it, _)| it == key)?;
-    Some(value)
 }

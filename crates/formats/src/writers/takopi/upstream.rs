@@ -126,19 +126,9 @@ impl Takopi {
         } else {
             answer
         };
-        let session = self.session.as_ref().map(TakopiSession::native);
         let completed = wire::Completed {
-            engine: &self.engine,
-            ok: error.is_none(),
-            answer,
-            resume: session.map(|value| wire::Resume {
-                engine: &self.engine,
-                value,
-            }),
-            resume_line: None,
-            error,
             usage: frame.as_ref().map(usage),
-            model_usage: None,
+            ..self.completed(answer, error)
         };
         line(out, &completed);
     }
@@ -149,28 +139,26 @@ impl Takopi {
         ended: &'a RunEnded<'_>,
         frame: &wire::ResultFrame<'a>,
     ) -> (Text<'a>, Option<Text<'a>>) {
-        let said = text_of(frame.result);
+        let result = text_of(frame.result);
         if !frame.is_error.is_true() {
-            let answer = said.or_else(|| ended.answer.as_ref().map(Text::by_ref));
+            let answer = result.or_else(|| ended.answer.as_ref().map(Text::by_ref));
             let error = end::error(ended).filter(|_| !end::is_ok(ended.outcome));
             return (answer.unwrap_or_default(), error);
         }
-        let error = said
-            .clone()
-            .unwrap_or_else(|| match frame.subtype.as_deref() {
-                Some(subtype) => Text::new(format!("{} run failed ({subtype})", self.engine)),
-                None => Text::new(format!("{} run failed", self.engine)),
-            });
-        (said.unwrap_or_default(), Some(error))
+        let error = result.clone();
+        let error = error.unwrap_or_else(|| match frame.subtype.as_deref() {
+            Some(subtype) => Text::new(format!("{} run failed ({subtype})", self.engine)),
+            None => Text::new(format!("{} run failed", self.engine)),
+        });
+        (result.unwrap_or_default(), Some(error))
     }
 
-    /// The answer and the error of a run that stopped without a word.
+    /// The answer and the error of a run without a reported end.
     fn no_result<'a>(
         &mut self,
         ended: &'a RunEnded<'_>,
         out: &mut Vec<u8>,
     ) -> (Text<'a>, Option<Text<'a>>) {
-        let answer = ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref);
         let error = end::error(ended);
         match ended.error.as_ref().map(|it| &*it.code) {
             Some("crashed") => {
@@ -181,7 +169,7 @@ impl Takopi {
                 (Text::EMPTY, Some(Text::new(error)))
             }
             Some("no_session") => (Text::EMPTY, error),
-            Some(_) | None => (answer, error),
+            Some(_) | None => (end::answer(ended), error),
         }
     }
 }

@@ -2,53 +2,50 @@
 //!
 //! Live output shows a question when it is asked; a file gets it with its answer.
 
-use model::{AskSettled, Decision, ItemId};
+use model::{AskSettled, Decision};
 
-use super::page::{BlockKind, DIM, GREEN, Indent, RED, SafeText, TerminalPage, YELLOW};
+use super::TextLayout;
+use super::page::{BlockKind, DIM, GREEN, RED, SafeText, YELLOW};
 use crate::writers::asks::OpenAsk;
+use crate::writers::transcript::Place;
 
-impl OpenAsk {
-    /// Asks.
-    pub(super) fn write(&self, path: &[ItemId<'_>], page: &mut TerminalPage, out: &mut Vec<u8>) {
-        page.begin(self.block(), path, out);
-        let safe = SafeText::new(&self.question);
+impl TextLayout {
+    pub(super) fn question(&mut self, ask: &OpenAsk, place: &mut Place<'_>) {
+        self.page.begin(block(ask), place);
+        let safe = SafeText::from(&*ask.question);
         // In full, because a decision may depend on it.
         for (n, line) in safe.lines().enumerate() {
-            if n == 0 {
-                page.start(Indent(""), out);
-                page.put(YELLOW, &SafeText::new("? "), out);
-                page.put(YELLOW, &line, out);
-                page.end_line(out);
-            } else {
-                page.line(Indent("  "), YELLOW, &line, out);
-            }
+            self.page.start(if n == 0 { "" } else { "  " }, place.out);
+            self.page
+                .put(YELLOW, if n == 0 { "? " } else { "" }, place.out);
+            self.page.put(YELLOW, line.trim_end(), place.out);
+            self.page.end_line(place.out);
         }
     }
 
-    /// Answers, under the question if that is what was written last.
-    pub(super) fn settle(
-        &self,
+    /// Writes the answer, under the question if that is what was written last.
+    pub(super) fn answer(
+        &mut self,
+        ask: &OpenAsk,
         settled: &AskSettled<'_>,
-        path: &[ItemId<'_>],
-        page: &mut TerminalPage,
-        out: &mut Vec<u8>,
+        place: &mut Place<'_>,
     ) {
-        if !page.is_last(&self.block()) {
-            self.write(path, page, out);
+        if !self.page.is_last(&block(ask)) {
+            self.question(ask, place);
         }
-        page.resume(self.block(), path);
+        self.page.resume(block(ask), place.path);
         let style = match settled.decision {
             Decision::Allowed | Decision::AllowedAlways => GREEN,
             Decision::Denied => RED,
             Decision::Withdrawn | Decision::Lost => YELLOW,
         };
-        page.start(Indent("  "), out);
-        page.put(DIM, &SafeText::new("→ "), out);
-        page.put(style, &SafeText::new(&self.decision(settled)), out);
-        page.end_line(out);
+        self.page.start("  ", place.out);
+        self.page.put(DIM, "→ ", place.out);
+        self.page.put(style, ask.decision(settled), place.out);
+        self.page.end_line(place.out);
     }
+}
 
-    fn block(&self) -> BlockKind {
-        BlockKind::Ask(self.id.clone(), self.call.clone())
-    }
+fn block(ask: &OpenAsk) -> BlockKind {
+    BlockKind::Ask(ask.id.clone(), ask.call.clone())
 }

@@ -4,12 +4,13 @@
 //! What a sub-agent does stands behind a bar; when agents take turns, a line says whose turn it is.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Color, Style};
 use model::{AskId, ItemId};
 
 use crate::display_safe;
+use crate::writers::labels::cut;
+use crate::writers::transcript::Place;
 
 pub(super) const PLAIN: Style = Style::new();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -31,11 +32,19 @@ const MAX_BARS: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct SafeText<'a>(Cow<'a, str>);
 
-impl<'a> SafeText<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+impl<'a> From<&'a str> for SafeText<'a> {
+    fn from(text: &'a str) -> Self {
         Self(display_safe(text))
     }
+}
 
+impl From<String> for SafeText<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(display_safe(&text).into_owned()))
+    }
+}
+
+impl SafeText<'_> {
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
@@ -49,7 +58,6 @@ impl<'a> SafeText<'a> {
         SafeText(Cow::Borrowed(self.0.trim_end_matches(' ')))
     }
 
-    /// The first `n` characters; says so when there are more.
     /// Like [`SafeText::cut`], and says how much is missing.
     pub(super) fn cut_counted(&self, n: usize) -> SafeText<'_> {
         let mut ends = self.0.char_indices().skip(n);
@@ -63,11 +71,9 @@ impl<'a> SafeText<'a> {
         }
     }
 
+    /// The first `n` characters; says so when there are more.
     pub(super) fn cut(&self, n: usize) -> SafeText<'_> {
-        match self.0.char_indices().nth(n) {
-            Some((end, _)) => SafeText(Cow::Owned(format!("{}…", &self.0[..end]))),
-            None => SafeText(Cow::Borrowed(&self.0)),
-        }
+        SafeText(cut(&self.0, n))
     }
 }
 
@@ -89,7 +95,7 @@ struct TextBlock {
     path: Vec<ItemId<'static>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TerminalPage {
     color: bool,
     last: Option<TextBlock>,
@@ -98,25 +104,19 @@ pub(super) struct TerminalPage {
     agents: Vec<(ItemId<'static>, String)>,
 }
 
-/// Where and how a line begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Indent(pub(super) &'static str);
-
 impl TerminalPage {
     pub(super) fn new(color: bool) -> Self {
         Self {
             color,
-            last: None,
-            depth: 0,
-            agents: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Gives the agent that a call starts a name to be called by.
     pub(super) fn name_agent(&mut self, call: &ItemId<'_>, name: &str) {
         if !self.agents.iter().any(|(it, _)| it == call) {
-            self.agents
-                .push((call.clone().into_owned(), name.to_owned()));
+            let call = call.clone().into_owned();
+            self.agents.push((call, name.to_owned()));
         }
     }
 
@@ -143,25 +143,22 @@ impl TerminalPage {
         self.last.as_ref().is_some_and(|last| last.kind == *kind)
     }
 
-    /// Begins a block that stands where `path` says.
-    pub(super) fn begin(&mut self, kind: BlockKind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.separate(&kind, path, out);
-        self.depth = path.len();
-        if self.changes_agent(path) {
-            self.depth = path.len() - 1;
-            let name = path.last().and_then(|call| self.agent_name(call));
+    /// Begins a block.
+    pub(super) fn begin(&mut self, kind: BlockKind, place: &mut Place<'_>) {
+        self.separate(&kind, place);
+        if self.changes_agent(place.path) {
+            self.depth = place.path.len() - 1;
+            let name = place.path.last().and_then(|call| self.agent_name(call));
             let line = format!("↳ {}", name.unwrap_or("sub-agent"));
-            self.line(Indent(""), DIM, &SafeText::new(&line), out);
-            self.depth = path.len();
+            self.line("", DIM, line, place.out);
         }
-        let path = path.iter().cloned().map(ItemId::into_owned).collect();
-        self.last = Some(TextBlock { kind, path });
+        self.resume(kind, place.path);
     }
 
-    /// Goes on with the last block: what follows belongs to `path`.
-    pub(super) fn resume(&mut self, kind: BlockKind, path: &[ItemId<'_>]) {
+    /// Continues the last block: what follows belongs to `path`.
+    pub(super) fn resume(&mut self, kind: BlockKind, path: &[ItemId<'static>]) {
         self.depth = path.len();
-        let path = path.iter().cloned().map(ItemId::into_owned).collect();
+        let path = path.to_vec();
         self.last = Some(TextBlock { kind, path });
     }
 
@@ -171,36 +168,35 @@ impl TerminalPage {
     }
 
     /// A whole line in one style.
-    pub(super) fn line(
+    pub(super) fn line<'t>(
         &self,
-        indent: Indent,
+        indent: &str,
         style: Style,
-        text: &SafeText<'_>,
+        text: impl Into<SafeText<'t>>,
         out: &mut Vec<u8>,
     ) {
         self.start(indent, out);
-        self.put(style, &text.trim_end(), out);
+        self.put(style, text.into().trim_end(), out);
         self.end_line(out);
     }
 
     /// Begins a line: the bars of the agents around it, and the indentation.
-    pub(super) fn start(&self, indent: Indent, out: &mut Vec<u8>) {
+    pub(super) fn start(&self, indent: &str, out: &mut Vec<u8>) {
         for _ in 0..self.depth.min(MAX_BARS) {
             out.extend(b"  ");
-            self.put(DIM, &SafeText(Cow::Borrowed("┃")), out);
+            self.put(DIM, "┃", out);
             out.push(b' ');
         }
-        out.extend(indent.0.as_bytes());
+        out.extend(indent.as_bytes());
     }
 
-    pub(super) fn put(&self, style: Style, text: &SafeText<'_>, out: &mut Vec<u8>) {
-        if !self.color || style.is_plain() || text.as_str().is_empty() {
-            out.extend(text.as_str().as_bytes());
-            return;
+    pub(super) fn put<'t>(&self, style: Style, text: impl Into<SafeText<'t>>, out: &mut Vec<u8>) {
+        let text = text.into();
+        let text = text.as_str();
+        match !self.color || style.is_plain() || text.is_empty() {
+            true => out.extend(text.as_bytes()),
+            false => put!(out, "{style}{text}{style:#}"),
         }
-        let mut styled = String::with_capacity(text.as_str().len() + 16);
-        write!(styled, "{style}{}{style:#}", text.as_str()).expect("a string takes everything");
-        out.extend(styled.as_bytes());
     }
 
     pub(super) fn end_line(&self, out: &mut Vec<u8>) {
@@ -211,18 +207,22 @@ impl TerminalPage {
         out.push(b'\n');
     }
 
-    fn separate(&mut self, kind: &BlockKind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    /// Writes an empty line between two blocks, unless they belong together.
+    fn separate(&mut self, kind: &BlockKind, place: &mut Place<'_>) {
         let Some(last) = &self.last else { return };
         let are_notices = *kind == BlockKind::Notice && last.kind == BlockKind::Notice;
-        let is_first_of_agent =
-            matches!((&last.kind, path.last()), (BlockKind::Call(it), Some(call)) if it == call);
-        if are_notices && *path == *last.path || is_first_of_agent {
+        let is_first_of_agent = matches!((&last.kind, place.path.last()), (BlockKind::Call(it), Some(call)) if it == call);
+        if are_notices && *place.path == *last.path || is_first_of_agent {
             return;
         }
-        let common = path.iter().zip(&last.path).take_while(|(a, b)| a == b);
+        let common = place
+            .path
+            .iter()
+            .zip(&last.path)
+            .take_while(|(a, b)| a == b);
         self.depth = common.count();
-        self.start(Indent(""), out);
-        self.end_line(out);
+        self.start("", place.out);
+        self.end_line(place.out);
     }
 
     fn changes_agent(&self, path: &[ItemId<'_>]) -> bool {

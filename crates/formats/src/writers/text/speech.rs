@@ -6,7 +6,8 @@
 use anstyle::Style;
 use model::ItemId;
 
-use super::page::{BlockKind, Indent, SafeText, TerminalPage};
+use super::page::{BlockKind, DIM, SafeText, TerminalPage};
+use crate::writers::transcript::Place;
 
 /// How a kind of speech looks.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,7 @@ pub(super) struct SpeechStyle {
     /// What the first line begins with.
     pub(super) mark: &'static str,
     /// What every other line begins with.
-    pub(super) indent: Indent,
+    pub(super) indent: &'static str,
     pub(super) style: Style,
     /// Lines to show of it; more are only counted.
     pub(super) max_lines: usize,
@@ -33,10 +34,10 @@ pub(super) struct Speech {
 }
 
 impl Speech {
-    pub(super) fn new(voice: SpeechStyle, path: &[ItemId<'_>]) -> Self {
+    pub(super) fn new(voice: SpeechStyle, path: &[ItemId<'static>]) -> Self {
         Self {
             voice,
-            path: path.iter().cloned().map(ItemId::into_owned).collect(),
+            path: path.to_vec(),
             held: String::new(),
             has_begun: false,
             n_lines: 0,
@@ -58,15 +59,15 @@ impl Speech {
         self.held.push_str(&text[end..]);
         piece.push_str(&text[..end]);
         page.stand_at(&self.path);
-        let safe = SafeText::new(&piece);
+        let safe = SafeText::from(&*piece);
         // White space at the end of the piece is held back, so the last line needs no trimming either.
         for (n, line) in safe.lines().enumerate() {
             let line = line.trim_end();
             if n == 0 && self.has_begun {
-                // The piece goes on where the last one ended.
-                self.put(&line, page, out);
+                // The piece continues where the last one ended.
+                self.put(line, page, out);
             } else {
-                self.next_line(&line, page, out);
+                self.next_line(line, page, out);
             }
         }
     }
@@ -80,18 +81,12 @@ impl Speech {
         page.end_line(out);
         let more = self.n_lines.saturating_sub(self.voice.max_lines);
         if more > 0 {
-            let text = format!("… +{more} lines");
-            page.line(
-                self.voice.indent,
-                super::page::DIM,
-                &SafeText::new(&text),
-                out,
-            );
+            page.line(self.voice.indent, DIM, format!("… +{more} lines"), out);
         }
         more > 0
     }
 
-    fn next_line(&mut self, line: &SafeText<'_>, page: &mut TerminalPage, out: &mut Vec<u8>) {
+    fn next_line(&mut self, line: SafeText<'_>, page: &mut TerminalPage, out: &mut Vec<u8>) {
         let is_blank = line.as_str().trim().is_empty();
         if !self.has_begun && is_blank {
             return;
@@ -111,17 +106,18 @@ impl Speech {
 
     fn begin(&mut self, page: &mut TerminalPage, out: &mut Vec<u8>) {
         self.has_begun = true;
-        page.begin(BlockKind::Text, &self.path, out);
+        let path = &self.path;
+        page.begin(BlockKind::Text, &mut Place { path, out });
         if let Some(heading) = self.voice.heading {
-            page.line(Indent(""), self.voice.style, &SafeText::new(heading), out);
+            page.line("", self.voice.style, heading, out);
             page.start(self.voice.indent, out);
         } else {
-            page.start(Indent(""), out);
+            page.start("", out);
         }
-        page.put(self.voice.style, &SafeText::new(self.voice.mark), out);
+        page.put(self.voice.style, self.voice.mark, out);
     }
 
-    fn put(&self, text: &SafeText<'_>, page: &TerminalPage, out: &mut Vec<u8>) {
+    fn put(&self, text: SafeText<'_>, page: &TerminalPage, out: &mut Vec<u8>) {
         if self.n_lines <= self.voice.max_lines {
             page.put(self.voice.style, text, out);
         }

@@ -1,15 +1,19 @@
+mod calls;
+mod live;
+
 use std::borrow::Cow;
 
 use expect_test::{Expect, expect};
 use model::{
     Ask, AskId, AskKind, Binding, Body, Change, Channel, Class, Decision, Delta, Diff, Item,
-    ItemClosed, Mcp, McpServer, Message, Notice, Origin, Raw, Role, RunError, RunId, RunStarted,
-    SessionBound, SessionId, Text, Timestamp, ToolResult,
+    ItemClosed, ItemId, Mcp, McpServer, Message, Notice, Origin, Raw, Role, RunError, RunId,
+    RunStarted, SessionBound, SessionId, Text, Timestamp, ToolResult,
 };
 
 use super::*;
 
 const FILE: WriterConfig = config(false, false);
+
 const LIVE: WriterConfig = config(true, false);
 
 const fn config(live: bool, color: bool) -> WriterConfig {
@@ -236,284 +240,6 @@ fn a_session_is_introduced_once_and_its_changes_are_shown() {
 }
 
 #[test]
-fn how_calls_look() {
-    let mut shell = class(ToolKind::Shell, "cat <<X\none\nX");
-    shell.exit_code = Some(2);
-    let mut edit = class(ToolKind::Edit, "Edit src/a.rs");
-    edit.change = Some(Change::Update);
-    edit.diffs = vec![Diff {
-        path: Text::new("/w/src/a.rs"),
-        old: Some(Text::new("a\nb\nc\nd")),
-        new: Text::new("a\nb\nX\nd"),
-    }];
-    let mut mcp = class(ToolKind::Mcp, "echo");
-    mcp.mcp = Some(Mcp {
-        server: Cow::Borrowed("demo"),
-        tool: Cow::Borrowed("echo"),
-    });
-    let long: String = (1..=30).map(|n| format!("line {n}\n")).collect();
-    let wide = "x".repeat(1000);
-    let events = [
-        started(),
-        closed(
-            Status::Error,
-            tool("1", "Bash", shell, Some("Exit code 2\nboom\nbang")),
-        ),
-        closed(Status::Ok, tool("2", "Edit", edit.clone(), Some("updated"))),
-        closed(Status::Denied, tool("3", "Edit", edit, Some("not now"))),
-        closed(Status::Ok, tool("4", "mcp__demo__echo", mcp, Some("hi"))),
-        closed(
-            Status::Cancelled,
-            tool("5", "Bash", class(ToolKind::Shell, "ls"), None),
-        ),
-        closed(
-            Status::Lost,
-            tool("6", "Magic", class(ToolKind::Other, "Magic"), None),
-        ),
-        closed(
-            Status::Ok,
-            tool("7", "Bash", class(ToolKind::Shell, "true"), Some("")),
-        ),
-        closed(
-            Status::Ok,
-            tool(
-                "8",
-                "Read",
-                class(ToolKind::Read, "Read a.txt"),
-                Some(&long),
-            ),
-        ),
-        closed(
-            Status::Ok,
-            tool("9", "Bash", class(ToolKind::Shell, "yes"), Some(&wide)),
-        ),
-        closed(
-            Status::Error,
-            tool(
-                "10",
-                "Fetch",
-                class(ToolKind::Fetch, "Fetch x"),
-                Some("<tool_use_error>no</tool_use_error>"),
-            ),
-        ),
-        closed(
-            Status::Ok,
-            tool(
-                "11",
-                "TodoWrite",
-                class(ToolKind::Todo, "TodoWrite"),
-                Some("ok"),
-            ),
-        ),
-        ended(Outcome::Completed, None),
-    ];
-    check(
-        &FILE,
-        &events,
-        expect![[r#"
-        ● Bash  cat <<X
-            one
-            X
-          ⎿ ✗ exit 2
-            boom
-            bang
-
-        ● Edit  src/a.rs
-              a
-              b
-            - c
-            + X
-              d
-
-        ● Edit  src/a.rs
-              a
-              b
-            - c
-            + X
-              d
-          ⎿ ⊘ denied: not now
-
-        ● demo/echo  {"a":1}
-          ⎿ hi
-
-        ● Bash  ls
-          ⎿ ⊘ cancelled
-
-        ● Magic  {"a":1}
-          ⎿ ? end not seen
-
-        ● Bash  true
-          ⎿ (no output)
-
-        ● Read  a.txt
-          ⎿ line 1
-            line 2
-            line 3
-            line 4
-            line 5
-            line 6
-            line 7
-            line 8
-            line 9
-            line 10
-            line 11
-            line 12
-            … +18 lines
-
-        ● Bash  yes
-          ⎿ xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
-
-        ● Fetch  x
-          ⎿ ✗ failed: no
-
-        ✓ done in 3.2s
-    "#]],
-    );
-}
-
-#[test]
-fn the_output_of_an_aborted_command_is_shown() {
-    let ls = || tool("t", "Bash", class(ToolKind::Shell, "ls"), None);
-    let events = [
-        started(),
-        opened(ls()),
-        delta("t", Channel::Output, "a\nb"),
-        closed(Status::Cancelled, ls()),
-    ];
-    check(
-        &FILE,
-        &events,
-        expect![[r#"
-        ● Bash  ls
-          ⎿ ⊘ cancelled
-            a
-            b
-
-        ? cut off
-    "#]],
-    );
-}
-
-#[test]
-fn a_call_is_named_again_when_something_came_between() {
-    let ls = |result| tool("t", "Bash", class(ToolKind::Shell, "ls"), result);
-    let pwd = |result| tool("u", "Bash", class(ToolKind::Shell, "pwd"), result);
-    let events = [
-        started(),
-        opened(ls(None)),
-        opened(pwd(None)),
-        closed(Status::Ok, ls(Some("a"))),
-        closed(Status::Ok, pwd(Some("/"))),
-        ended(Outcome::Completed, None),
-    ];
-    check(
-        &LIVE,
-        &events,
-        expect![[r#"
-        ● Bash  ls
-
-        ● Bash  pwd
-
-        ● Bash  ls
-          ⎿ a
-
-        ● Bash  pwd
-          ⎿ /
-
-        ✓ done in 3.2s
-    "#]],
-    );
-    check(
-        &FILE,
-        &events,
-        expect![[r#"
-        ● Bash  ls
-          ⎿ a
-
-        ● Bash  pwd
-          ⎿ /
-
-        ✓ done in 3.2s
-    "#]],
-    );
-}
-
-#[test]
-fn others_wait_for_the_current_speaker() {
-    let events = [
-        started(),
-        opened(message("m", Role::Assistant, "")),
-        delta("m", Channel::Text, "Hello "),
-        notice(Level::Warning, "meanwhile"),
-        delta("m", Channel::Text, "world\n\n"),
-        closed(Status::Ok, message("m", Role::Assistant, "Hello world\n\n")),
-        ended(Outcome::Completed, None),
-    ];
-    check(
-        &LIVE,
-        &events,
-        expect![[r#"
-        Hello world
-
-        ⚠ meanwhile
-
-        ✓ done in 3.2s
-    "#]],
-    );
-}
-
-#[test]
-fn an_idle_speaker_yields_to_others() {
-    let events = [
-        started(),
-        opened(message("m", Role::Assistant, "")),
-        delta("m", Channel::Text, "\n"),
-        notice(Level::Warning, "first"),
-        delta("m", Channel::Text, "then me"),
-        closed(Status::Ok, message("m", Role::Assistant, "\nthen me")),
-    ];
-    check(
-        &LIVE,
-        &events,
-        expect![[r#"
-        ⚠ first
-
-        then me
-
-        ? cut off
-    "#]],
-    );
-}
-
-#[test]
-fn a_full_queue_interrupts_the_speaker() {
-    let long = "w".repeat(70_000);
-    let events = [
-        started(),
-        opened(message("m", Role::Assistant, "")),
-        delta("m", Channel::Text, "before "),
-        notice(Level::Warning, &long),
-        delta("m", Channel::Text, "after"),
-        notice(Level::Warning, "last"),
-        closed(Status::Ok, message("m", Role::Assistant, "before after")),
-        ended(Outcome::Completed, None),
-    ];
-    let text = written(&LIVE, &events).replace(&long, "www");
-    expect![[r#"
-        before
-
-        ⚠ www
-
-        after
-
-        ⚠ last
-
-        ✓ done in 3.2s
-    "#]]
-    .assert_eq(&text);
-}
-
-#[test]
 fn an_answer_that_no_message_held_is_shown() {
     let mut end = RunEnded::new(Outcome::Completed, None);
     end.answer = Some(Text::new("only here"));
@@ -527,36 +253,6 @@ fn an_answer_that_no_message_held_is_shown() {
         ✓ done
     "#]],
     );
-}
-
-#[test]
-fn streamed_text_equals_the_whole_text() {
-    let pieces = [
-        "a", "b", " ", "\n", "\r", "\r\n", "\t", "é", "\x1b[2J", "\u{202e}", "\n\n", "  ",
-    ];
-    let mut random: u64 = 0x2545_f491_4f6c_dd1d;
-    let mut below = |n: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random % n as u64) as usize
-    };
-    for _ in 0..5_000 {
-        let words: Vec<&str> = (0..below(12))
-            .map(|_| pieces[below(pieces.len())])
-            .collect();
-        let whole = words.concat();
-        let item = |text| message("m", Role::Assistant, text);
-        let mut events = vec![started(), opened(item(""))];
-        events.extend(words.iter().map(|it| delta("m", Channel::Text, it)));
-        events.push(closed(Status::Ok, item(&whole)));
-        events.push(ended(Outcome::Completed, None));
-        assert_eq!(
-            written(&LIVE, &events),
-            written(&FILE, &events),
-            "{whole:?}"
-        );
-    }
 }
 
 #[test]
@@ -695,43 +391,4 @@ fn a_session_that_was_not_found_is_not_offered_again() {
         run(vec![], Outcome::Aborted),
     ];
     assert_eq!(offers, [false, false, true, true]);
-}
-
-#[test]
-fn a_slow_call_shows_its_duration() {
-    let shell = |result| tool("t", "Bash", class(ToolKind::Shell, "npm test"), result);
-    let run = |config, millis, status, result| {
-        let mut opened = opened(shell(None));
-        opened.at = Some(Timestamp::from_millis(0));
-        let mut closed = closed(status, shell(result));
-        closed.at = Some(Timestamp::from_millis(millis));
-        written(config, &[opened, closed])
-    };
-    let shown = [
-        run(&FILE, 3_260, Status::Ok, Some("fine")),
-        run(&FILE, 999, Status::Ok, Some("fine")),
-        run(&FILE, -5_000, Status::Ok, Some("fine")),
-        run(&LIVE, 3_260, Status::Ok, Some("fine")),
-        run(&LIVE, 3_260, Status::Ok, Some("")),
-        run(&LIVE, 61_000, Status::Error, Some("boom")),
-        run(&LIVE, 3_260, Status::Denied, None),
-    ];
-    expect![[r#"
-        ● Bash  npm test · 3.2s
-          ⎿ fine
-        ● Bash  npm test
-          ⎿ fine
-        ● Bash  npm test
-          ⎿ fine
-        ● Bash  npm test
-          ⎿ 3.2s
-            fine
-        ● Bash  npm test
-          ⎿ (no output) · 3.2s
-        ● Bash  npm test
-          ⎿ ✗ failed after 1m 01s: boom
-        ● Bash  npm test
-          ⎿ ⊘ denied
-    "#]]
-    .assert_eq(&shown.concat());
 }

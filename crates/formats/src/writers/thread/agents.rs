@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use model::{ItemId, Status, Subagent};
 
-use super::{Thread, ThreadProfile, calls};
+use super::{Thread, ThreadProfile};
 use crate::wire::thread as wire;
 
 #[derive(Clone, Debug)]
@@ -61,17 +61,16 @@ impl Thread {
             }
         };
         let report = agent.report.as_ref();
-        let report = report.map(|it| self.outputs.cut(it.by_ref(), None).text);
+        let state = wire::AgentState {
+            status: agent_status,
+            message: report.map(|it| self.outputs.cut(it.by_ref(), None).text),
+        };
         let details = wire::Details::CollabToolCall {
             tool: wire::CollabTool::Wait,
             sender_thread_id: &sender,
             receiver_thread_ids: vec![call],
             prompt: None,
-            agents_states: calls::agents_states(vec![calls::AgentState {
-                thread_id: Cow::Borrowed(call),
-                status: agent_status,
-                message: report,
-            }]),
+            agents_states: wire::AgentsStates(vec![(Cow::Borrowed(call), state)]),
             status,
         };
         self.write_item("", details, out);

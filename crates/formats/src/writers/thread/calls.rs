@@ -65,14 +65,6 @@ pub(super) struct AgentCall {
     pub(super) prompt: Option<Text<'static>>,
 }
 
-/// How one agent is doing.
-#[derive(Debug)]
-pub(super) struct AgentState<'a> {
-    pub(super) thread_id: Cow<'a, str>,
-    pub(super) status: wire::AgentStatus,
-    pub(super) message: Option<Text<'a>>,
-}
-
 /// How a call ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadCallEnd<'a> {
@@ -222,7 +214,7 @@ impl ThreadCall {
             ThreadItemKind::Files(changes) => files(changes, None, status, |_| None),
             ThreadItemKind::Mcp(mcp) => mcp.details(None, None, status),
             ThreadItemKind::Agent(agent) if agent.receivers.is_some() => {
-                agent.details(&self.id, Vec::new(), status)
+                agent.details(&self.id, wire::AgentsStates::default(), status)
             }
             ThreadItemKind::Agent(agent) => {
                 let states = self.one_agent(wire::AgentStatus::PendingInit, None);
@@ -273,9 +265,8 @@ impl ThreadCall {
             },
             ThreadItemKind::Agent(agent) if agent.receivers.is_some() => {
                 let structured = ending.result.and_then(|it| it.structured.as_ref());
-                let states = structured
-                    .map(codex_passthrough::states)
-                    .unwrap_or_default();
+                let states = structured.map(codex_passthrough::states);
+                let states = states.unwrap_or_default();
                 agent.details(&self.id, states, status)
             }
             ThreadItemKind::Agent(agent) => {
@@ -323,13 +314,9 @@ impl ThreadCall {
         &'a self,
         status: wire::AgentStatus,
         message: Option<Text<'a>>,
-    ) -> Vec<AgentState<'a>> {
-        let thread_id = Cow::Borrowed(&*self.id);
-        vec![AgentState {
-            thread_id,
-            status,
-            message,
-        }]
+    ) -> wire::AgentsStates<'a> {
+        let state = wire::AgentState { status, message };
+        wire::AgentsStates(vec![(Cow::Borrowed(&*self.id), state)])
     }
 
     fn item<'a>(&'a self, details: wire::Details<'a>) -> wire::ThreadItem<'a> {
@@ -415,7 +402,7 @@ impl AgentCall {
     fn details<'a>(
         &'a self,
         thread_id: &'a str,
-        states: Vec<AgentState<'a>>,
+        agents_states: wire::AgentsStates<'a>,
         status: wire::Status,
     ) -> wire::Details<'a> {
         let receivers = self.receivers.as_ref();
@@ -427,7 +414,7 @@ impl AgentCall {
                 |it| it.iter().map(String::as_str).collect(),
             ),
             prompt: self.prompt.as_ref(),
-            agents_states: agents_states(states),
+            agents_states,
             status,
         }
     }
@@ -438,14 +425,6 @@ impl SearchCall {
         let Self { query, action } = self;
         wire::Details::WebSearch { query, action }
     }
-}
-
-pub(super) fn agents_states(states: Vec<AgentState<'_>>) -> wire::AgentsStates<'_> {
-    let states = states.into_iter().map(|it| {
-        let (status, message) = (it.status, it.message);
-        (it.thread_id, wire::AgentState { status, message })
-    });
-    wire::AgentsStates(states.collect())
 }
 
 fn command<'a>(
@@ -533,8 +512,5 @@ fn prompt(input: &Raw<'_>) -> Option<Text<'static>> {
 }
 
 pub(super) fn owned(text: &Text<'_>) -> Text<'static> {
-    match text {
-        Text::Plain(it) => Text::Plain(Cow::Owned(it.clone().into_owned())),
-        Text::Json(raw) => Text::Json(raw.clone().into_owned()),
-    }
+    text.clone().into_owned()
 }

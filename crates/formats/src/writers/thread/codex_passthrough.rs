@@ -6,7 +6,7 @@
 
 use model::{Notice, Raw, Text, Tool, Usage};
 
-use super::calls::{AgentCall, AgentState, FileChange, SearchCall, owned};
+use super::calls::{AgentCall, FileChange, SearchCall, owned};
 use crate::tools::FileChanges;
 use crate::wire::codex;
 use crate::wire::lenient::{Any, List, Num, Str};
@@ -104,12 +104,11 @@ pub(super) fn agent(tool: &Tool<'_>) -> Option<AgentCall> {
 }
 
 /// How the agents of a call are doing.
-pub(super) fn states<'a>(structured: &'a Raw<'_>) -> Vec<AgentState<'a>> {
+pub(super) fn states<'a>(structured: &'a Raw<'_>) -> wire::AgentsStates<'a> {
     let states: codex::AgentsStates<'a> =
         serde_json::from_str(structured.get()).unwrap_or_default();
-    let states = states.0.into_iter().map(|(thread_id, it)| AgentState {
-        thread_id,
-        status: match it.status.as_deref().unwrap_or_default() {
+    let states = states.0.into_iter().map(|(thread_id, it)| {
+        let status = match it.status.as_deref().unwrap_or_default() {
             "pending_init" | "pendingInit" => wire::AgentStatus::PendingInit,
             "interrupted" => wire::AgentStatus::Interrupted,
             "completed" => wire::AgentStatus::Completed,
@@ -117,10 +116,11 @@ pub(super) fn states<'a>(structured: &'a Raw<'_>) -> Vec<AgentState<'a>> {
             "shutdown" => wire::AgentStatus::Shutdown,
             "not_found" | "notFound" => wire::AgentStatus::NotFound,
             _ => wire::AgentStatus::Running,
-        },
-        message: it.message.raw().map(Text::from),
+        };
+        let message = it.message.raw().map(Text::from);
+        (thread_id, wire::AgentState { status, message })
     });
-    states.collect()
+    wire::AgentsStates(states.collect())
 }
 
 /// The counts as Codex has them: of the whole thread, and the input with what came from a cache.

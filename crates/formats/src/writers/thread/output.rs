@@ -10,13 +10,13 @@ use model::{Losses, Raw, Text, ToolResult};
 use crate::wire::lenient::Any;
 use crate::wire::thread as wire;
 use crate::writers::ServedThread;
-use crate::writers::content::{ResultPart, blocks};
+use crate::writers::content::{ResultPart, blocks, joined};
 
 /// Longer outputs are cut: a consumer keeps these lines in memory and shows a screen of them.
 pub(super) const MAX_OUTPUT: usize = 64 * 1024;
 
 /// How much of an output is written, and where the rest is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Outputs {
     /// Bytes; none writes all.
     max: Option<usize>,
@@ -64,7 +64,7 @@ impl Outputs {
             return self.cut(Text::from(result.content.by_ref()), source);
         }
         let mut attachments = Vec::new();
-        let mut parts =
+        let parts =
             (blocks(&result.content).into_iter().enumerate()).map(|(at, block)| match block {
                 ResultPart::Text(text) => text,
                 ResultPart::Image { media_type, data } => {
@@ -86,19 +86,8 @@ impl Outputs {
                 ResultPart::ImageUrl(url) => url,
                 ResultPart::Other(raw) => Text::new(raw.get().to_owned()),
             });
-        let Some(first) = parts.next() else {
+        let Some(text) = joined(parts, "\n") else {
             return OutputText::default();
-        };
-        let text = match parts.next() {
-            None => first,
-            Some(second) => {
-                let mut joined = first.to_str().into_owned();
-                for text in std::iter::once(second).chain(parts) {
-                    joined.push('\n');
-                    joined.push_str(&text.to_str());
-                }
-                Text::new(joined)
-            }
         };
         let mut written = self.cut(text, source);
         written.more.attachments = attachments;

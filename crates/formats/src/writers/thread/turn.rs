@@ -13,15 +13,16 @@ use crate::writers::summary;
 /// Warnings kept between turns, where the target has no place for them; the rest is counted.
 const MAX_POSTPONED: usize = 64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TurnState {
+    #[default]
     None,
     /// A run has started of which nothing is written yet.
     Waiting,
     Open,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
     pub(super) profile: ThreadProfile,
     pub(super) turn: TurnState,
@@ -42,13 +43,7 @@ impl Turns {
     pub(super) fn new(profile: ThreadProfile) -> Self {
         Self {
             profile,
-            turn: TurnState::None,
-            has_answer: false,
-            session: String::new(),
-            native: None,
-            announced: None,
-            next_item: 0,
-            postponed: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -4,7 +4,7 @@ use model::{
     Ask, AskSettled, ItemId, Plan, PlanStatus, Status, Subagent, Text, Timestamp, Tool, ToolKind,
 };
 
-use super::{ClosedCall, Layout, PlanDisplay, Transcript};
+use super::{ClosedCall, Layout, Place, PlanDisplay, Transcript};
 use crate::writers::asks::OpenAsk;
 use crate::writers::labels::label_and_target;
 use crate::writers::summary;
@@ -67,7 +67,7 @@ impl OpenCall {
 }
 
 impl<L: Layout> Transcript<L> {
-    pub(super) fn call_known(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    pub(super) fn call_known(&mut self, tool: &Tool<'_>, place: &mut Place<'_>) {
         let at = self.calls.iter().position(|it| it.item == tool.id);
         let at = at.unwrap_or_else(|| {
             self.calls.push(OpenCall::new(&tool.id, self.now));
@@ -77,16 +77,10 @@ impl<L: Layout> Transcript<L> {
         if tool.class.kind == ToolKind::Task {
             call.agent_label = Some(label_and_target(tool));
         }
-        self.layout.call_known(tool, call, path, out);
+        self.layout.call_known(tool, call, place);
     }
 
-    pub(super) fn call_closed(
-        &mut self,
-        tool: &Tool<'_>,
-        status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
+    pub(super) fn call_closed(&mut self, tool: &Tool<'_>, status: Status, place: &mut Place<'_>) {
         let at = self.calls.iter().position(|it| it.item == tool.id);
         let open = at.map(|at| self.calls.remove(at));
         let open = open.unwrap_or_else(|| OpenCall::new(&tool.id, None));
@@ -97,15 +91,15 @@ impl<L: Layout> Transcript<L> {
             open,
             took,
         };
-        self.layout.call_closed(closed, path, out);
+        self.layout.call_closed(closed, place);
     }
 
-    pub(super) fn agent_known(&mut self, agent: &Subagent<'_>, path: &[ItemId<'_>]) {
+    pub(super) fn agent_known(&mut self, agent: &Subagent<'_>, place: &Place<'_>) {
         let mut call = self.calls.iter_mut().find(|it| it.item == agent.call);
         if let Some(call) = &mut call {
             call.in_background = agent.background;
         }
-        self.layout.agent_known(agent, call.as_deref(), path);
+        self.layout.agent_known(agent, call.as_deref(), place);
     }
 
     /// The report of an agent is what its call returns; only one that went on after that has its own.
@@ -113,32 +107,26 @@ impl<L: Layout> Transcript<L> {
         &mut self,
         agent: &Subagent<'_>,
         status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
+        place: &mut Place<'_>,
     ) {
         if let Some(call) = self.calls.iter_mut().find(|it| it.item == agent.call) {
             call.report = agent.report.as_ref().map(Text::to_string);
             return;
         }
-        self.layout.agent_closed(agent, status, path, out);
+        self.layout.agent_closed(agent, status, place);
     }
 
-    pub(super) fn ask_opened(&mut self, ask: &Ask<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    pub(super) fn ask_opened(&mut self, ask: &Ask<'_>, place: &mut Place<'_>) {
         let ask = OpenAsk::new(ask);
         if let Some(call) = find_call(&mut self.calls, &ask) {
             call.asked = self.now;
         }
-        self.layout.ask_opened(&ask, path, out);
+        self.layout.ask_opened(&ask, place);
         self.asks.push(ask);
     }
 
     /// A decision stands with the call it is about, unless that was shown before.
-    pub(super) fn ask_settled(
-        &mut self,
-        settled: &AskSettled<'_>,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
+    pub(super) fn ask_settled(&mut self, settled: &AskSettled<'_>, place: &mut Place<'_>) {
         let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
             return;
         };
@@ -151,12 +139,12 @@ impl<L: Layout> Transcript<L> {
         }
         match call {
             Some(call) if !self.layout.is_live() => call.decisions.push(ask.decision(settled)),
-            Some(_) | None => self.layout.ask_settled(&ask, settled, path, out),
+            Some(_) | None => self.layout.ask_settled(&ask, settled, place),
         }
     }
 
     /// The first list and a finished one are shown whole, the steps between in short.
-    pub(super) fn plan(&mut self, plan: &Plan<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    pub(super) fn plan(&mut self, plan: &Plan<'_>, place: &mut Place<'_>) {
         let entries = entries(plan);
         let before = self.take_plan(plan);
         let is_new = before.as_ref().is_none_or(|it| it.entries.is_empty());
@@ -168,7 +156,7 @@ impl<L: Layout> Transcript<L> {
                 true => PlanDisplay::Whole,
                 false => PlanDisplay::Folded,
             };
-            self.layout.plan(plan, shown, before.as_ref(), path, out);
+            self.layout.plan(plan, shown, before.as_ref(), place);
         }
         self.plans.push(ShownPlan {
             item: plan.id.clone().into_owned(),
@@ -178,12 +166,12 @@ impl<L: Layout> Transcript<L> {
     }
 
     /// Shows what became of a plan, unless it stands there already.
-    pub(super) fn plan_closed(&mut self, plan: &Plan<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    pub(super) fn plan_closed(&mut self, plan: &Plan<'_>, place: &mut Place<'_>) {
         let before = self.take_plan(plan);
         let is_shown = |it: &ShownPlan| it.is_whole && it.entries == entries(plan);
         if !plan.entries.is_empty() && !before.as_ref().is_some_and(is_shown) {
             let whole = PlanDisplay::Whole;
-            self.layout.plan(plan, whole, before.as_ref(), path, out);
+            self.layout.plan(plan, whole, before.as_ref(), place);
         }
     }
 

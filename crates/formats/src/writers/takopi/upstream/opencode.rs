@@ -5,8 +5,8 @@ use model::{Event, Raw, Text, Tool};
 
 use super::{heading as by_name, labelled, text_of};
 use crate::wire::takopi as wire;
-use crate::writers::content;
 use crate::writers::takopi::tools::relative;
+use crate::writers::{content, find_extra};
 
 pub(in crate::writers::takopi) const ENGINE: &str = "opencode";
 
@@ -34,8 +34,7 @@ pub(in crate::writers::takopi) fn heading<'t>(
     };
     let path = path(tool);
     let near = || path.as_ref().map(|it| relative(it, cwd).into_owned());
-    let own = event.extra.iter().find(|(key, _)| key == "title");
-    let own = own.map(|(_, value)| Text::from(value.by_ref()));
+    let own = find_extra(&event.extra, "title").map(|it| Text::from(it.by_ref()));
     let title = match (own.filter(|it| !it.is_empty()), &*tool.name) {
         (Some(own), _) if path.as_ref() == Some(&own) => Text::new(format!("`{own}`")),
         (Some(own), _) => own,

@@ -1,8 +1,8 @@
 //! A program to be killed: appends batches to a store and prints each number when it is acknowledged.
 //!
 //! `appender STORE OWNER DEAD SEED` takes the session from the owner DEAD and appends until it is killed.
-//! `appender STORE OWNER DEAD SEED LIMIT` may not write files of more than LIMIT bytes: it says when that
-//! fails, lifts the limit, and goes on for a while. The tests know each event from its number.
+//! `appender STORE OWNER DEAD SEED LIMIT` may not write files of more than LIMIT bytes: it reports when that
+//! fails, lifts the limit, and continues for a while. The tests know each event from its number.
 
 #![expect(
     clippy::print_stdout,

@@ -6,7 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 #![expect(
     clippy::unwrap_used,
-    reason = "a measurement that cannot go on should stop"
+    reason = "a measurement that cannot continue should stop"
 )]
 
 use std::path::Path;
@@ -45,7 +45,7 @@ fn rate(n_events: u64, since: Instant) -> f64 {
     n_events as f64 / since.elapsed().as_secs_f64()
 }
 
-/// What SQLite does when nobody asks who writes, and nothing but the line is kept.
+/// SQLite without leases, where only the line is stored.
 fn bare(path: &Path, batch: u64) -> f64 {
     let mut conn = Connection::open(path).unwrap();
     conn.pragma_update(None, "journal_mode", "WAL").unwrap();

@@ -4,7 +4,7 @@
 //! lease early nor keeps a dead owner's alive for a year.
 
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use model::Timestamp;
@@ -71,6 +71,7 @@ impl Clock for SystemClock {
                 era: boot.clone(),
                 millis,
             },
+            // Wall time has no era: a reboot does not end leases there, only their time does.
             _ => Moment {
                 era: String::new(),
                 millis: self.now().millis(),
@@ -104,9 +105,13 @@ impl ManualClock {
         Self(Mutex::new((now, moment)))
     }
 
+    fn time(&self) -> MutexGuard<'_, (Timestamp, Moment)> {
+        self.0.lock().expect("no panic while holding the lock")
+    }
+
     /// Time passes.
     pub fn pass(&self, duration: Duration) {
-        let mut time = self.0.lock().expect("no panic while holding the lock");
+        let mut time = self.time();
         time.1 = time.1.plus(duration);
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         time.0 = time.0.plus_millis(millis);
@@ -114,13 +119,12 @@ impl ManualClock {
 
     /// The wall clock is set; no time passes.
     pub fn set_wall(&self, now: Timestamp) {
-        self.0.lock().expect("no panic while holding the lock").0 = now;
+        self.time().0 = now;
     }
 
     /// The machine is rebooted.
     pub fn reboot(&self, era: &str) {
-        let mut time = self.0.lock().expect("no panic while holding the lock");
-        time.1 = Moment {
+        self.time().1 = Moment {
             era: era.to_owned(),
             millis: 0,
         };
@@ -129,14 +133,10 @@ impl ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.0.lock().expect("no panic while holding the lock").0
+        self.time().0
     }
 
     fn steady(&self) -> Moment {
-        self.0
-            .lock()
-            .expect("no panic while holding the lock")
-            .1
-            .clone()
+        self.time().1.clone()
     }
 }

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use model::{AskId, RunId, SessionId, Timestamp};
 
-use crate::session::NewSession;
+use crate::error::{Error, Result};
+use crate::session::{NewSession, Session};
 use crate::truncate::Truncate;
 
 /// Maximum number of pending commands per session; a longer queue is a client's mistake.
@@ -65,6 +66,19 @@ impl PromptTarget {
         match self {
             Self::Session(id) => id,
             Self::New(new) | Self::Either(new) => &new.id,
+        }
+    }
+
+    /// Has the session made where the target asks for that.
+    pub(crate) fn create(&self, create: impl FnOnce(&NewSession) -> Result<Session>) -> Result<()> {
+        match self {
+            Self::Session(_) => Ok(()),
+            Self::New(new) => create(new).map(drop),
+            Self::Either(new) => match create(new) {
+                // Another process was faster; the prompt belongs to its session.
+                Err(Error::SessionExists { .. }) => Ok(()),
+                created => created.map(drop),
+            },
         }
     }
 }

@@ -19,8 +19,8 @@ use crate::truncate::Truncate;
 const MAX_DIRECT: usize = 1 << 20;
 /// Bytes kept of each string of an event that is too long.
 const MAX_STRING: usize = 8 << 20;
-/// Bytes of an item that is not closed yet. It comes again, whole, when it closes: two copies of a longer one
-/// are of no use to anybody, and the agent's reader holds a third one meanwhile.
+/// Bytes of an item that is not closed yet. `item.closed` repeats it whole, so a second long copy would only
+/// cost space, and the agent's reader holds a third one meanwhile.
 const MAX_OPEN: usize = 8 << 20;
 /// Bytes kept of each string of one that is longer.
 const MAX_OPEN_STRING: usize = 64 << 10;
@@ -44,6 +44,7 @@ pub(crate) fn fitted(event: &Event<'_>, room: usize) -> serde_json::Result<Encod
     if length <= MAX_DIRECT.min(room) {
         return Ok(finished(measured.start, 0));
     }
+    // Its buffer would be held while the line is written a second time.
     drop(measured);
     match event.body {
         Body::ItemOpened(_) | Body::ItemUpdated(_) if length > MAX_OPEN => {
@@ -79,11 +80,18 @@ fn shortened(event: &Event<'_>, mut limit: usize, room: usize) -> serde_json::Re
     loop {
         let n_cut = Cell::new(0);
         let mut line = Vec::new();
-        let formatter = Shortening::new(Truncate::above(limit), &n_cut);
+        let formatter = Shortening {
+            cut: Truncate::above(limit),
+            n_cut: &n_cut,
+            is_key: false,
+            n_kept: 0,
+            n_missing: 0,
+        };
         event.serialize(&mut Serializer::with_formatter(&mut line, formatter))?;
         if line.len() <= room || limit <= Truncate::SMALLEST {
             return Ok(finished(line, n_cut.get()));
         }
+        // Each round serializes the event again: large steps keep that to a few rounds.
         limit /= 8;
     }
 }
@@ -95,7 +103,7 @@ fn finished(mut line: Vec<u8>, n_cut: u64) -> Encoded {
     Encoded { line, n_cut }
 }
 
-/// Counts what is written, and keeps it while it is short.
+/// Counts the written bytes, and keeps them while they are few.
 #[derive(Default)]
 struct Measured {
     length: usize,
@@ -127,17 +135,7 @@ struct Shortening<'c> {
     n_missing: usize,
 }
 
-impl<'c> Shortening<'c> {
-    fn new(cut: Truncate, n_cut: &'c Cell<u64>) -> Self {
-        Self {
-            cut,
-            n_cut,
-            is_key: false,
-            n_kept: 0,
-            n_missing: 0,
-        }
-    }
-
+impl Shortening<'_> {
     /// How many of the next bytes of a string are kept; `boundary` is the last place where they can be cut.
     fn keep(&mut self, length: usize, boundary: impl FnOnce(usize) -> usize) -> usize {
         let room = self.cut.limit() - self.n_kept;
@@ -145,7 +143,7 @@ impl<'c> Shortening<'c> {
             (true, _) => return length,
             (false, 0) if length <= room => length,
             (false, 0) => boundary(room),
-            // What follows the first missing byte is missing too.
+            // Everything after the first missing byte is missing too.
             (false, _) => 0,
         };
         self.n_kept += kept;
@@ -286,7 +284,7 @@ mod tests {
         assert!(is_whole && whole.n_cut == 0);
     }
 
-    /// What a giant ask is about exists once until it is stored, and is stored as it would be otherwise.
+    /// A giant input exists once until it is stored, and is stored like any other.
     #[test]
     fn a_giant_ask_shares_its_input_with_its_line() {
         let text = "a\u{2028}b".repeat(MAX_DIRECT);

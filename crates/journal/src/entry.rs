@@ -75,9 +75,7 @@ impl Entry {
     }
 
     pub(crate) fn cut(&mut self, cut: Truncate) {
-        let n_cut;
-        let line;
-        (line, n_cut) = cut.line(&self.line.bytes());
+        let (line, n_cut) = cut.line(&self.line.bytes());
         self.line = Line::Whole(line);
         self.line_cut += n_cut;
         if let Some(frame) = &mut self.frame {
@@ -108,6 +106,7 @@ impl Batch {
     /// configured.
     pub(crate) fn prepare(&mut self, cut: Option<Truncate>) -> Result<()> {
         for entry in &mut self.entries {
+            // Before the length is checked: truncation may make it fit.
             if let Some(cut) = cut {
                 entry.cut(cut);
             }

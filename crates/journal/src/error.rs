@@ -93,6 +93,21 @@ pub enum Error {
     ),
 }
 
+impl Error {
+    pub(crate) fn no_session(session: &SessionId<'_>) -> Self {
+        Self::NoSession {
+            session: session.clone().into_owned(),
+        }
+    }
+
+    pub(crate) fn damaged(session: &SessionId<'_>, row: Damage) -> Self {
+        Self::Damaged {
+            session: session.clone().into_owned(),
+            row,
+        }
+    }
+}
+
 /// Which row of a session is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Damage {

@@ -3,7 +3,7 @@
 //! Six verbs carry the log: `acquire`, `append`, `read`, `watch`, `command`, `retain`. The rest
 //! finds sessions, runs and asks. Nothing here blocks the calling task, and a write is durable when
 //! its future resolves. Dropping that future does not cancel the write: it may or may not have
-//! happened, and the head of the log tells which.
+//! happened; compare the head of the log.
 
 use std::ops::Range;
 use std::pin::Pin;

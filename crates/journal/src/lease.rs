@@ -4,6 +4,8 @@ use std::fmt;
 
 use model::SessionId;
 
+use crate::error::{Error, Result};
+
 /// A program that may own sessions; no two starts of a program share a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(String);
@@ -38,12 +40,26 @@ pub struct Lease {
     pub head: u64,
 }
 
+impl Lease {
+    /// Fails when the session's epoch is another one by now.
+    pub(crate) fn check_epoch(&self, current: u64) -> Result<()> {
+        if self.epoch == current {
+            return Ok(());
+        }
+        Err(Error::Fenced {
+            session: self.session.clone(),
+            epoch: self.epoch,
+            current,
+        })
+    }
+}
+
 /// When a held session may be taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Takeover {
-    /// When their lease has run out.
+    /// When its lease has lapsed.
     Lapsed,
-    /// At once, if it is this owner's: the caller knows that it is dead.
+    /// At once, if this owner holds it: the caller knows that it is dead.
     Dead(Owner),
 }
 
@@ -57,7 +73,18 @@ pub struct Holder {
 }
 
 impl Holder {
-    pub(crate) fn may_be_replaced(&self, takeover: &Takeover) -> bool {
-        self.lapsed || matches!(takeover, Takeover::Dead(owner) if *owner == self.owner)
+    /// Fails while the session may not be taken over.
+    pub(crate) fn check_takeover(
+        self,
+        session: &SessionId<'static>,
+        takeover: &Takeover,
+    ) -> Result<()> {
+        if self.lapsed || matches!(takeover, Takeover::Dead(owner) if *owner == self.owner) {
+            return Ok(());
+        }
+        Err(Error::Held {
+            session: session.clone(),
+            owner: self.owner,
+        })
     }
 }

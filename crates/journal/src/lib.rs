@@ -20,7 +20,6 @@ mod report;
 mod retention;
 mod run;
 mod session;
-mod sql_enum;
 mod sqlite;
 mod truncate;
 mod watch;

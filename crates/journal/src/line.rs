@@ -9,8 +9,8 @@ use model::{Raw, escape_line_breaks};
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
     Whole(Bytes),
-    /// A line whose longest value is kept in memory anyway, by whoever waits for the answer to an ask: it exists
-    /// once until the line is stored.
+    /// A line whose longest value is in memory anyway until its ask is answered: it is shared, not copied,
+    /// until the line is stored.
     Split {
         head: Bytes,
         value: Raw<'static>,

@@ -126,7 +126,7 @@ impl Journal for Memory {
     fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
         let session = home.session().clone();
         self.write(&session, move |store, _| {
-            store.enqueue(home, prompt, self.clock.now())
+            store.enqueue(&home, prompt, self.clock.now())
         })
     }
 

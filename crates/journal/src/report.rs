@@ -42,7 +42,7 @@ pub struct DamagedRow {
 }
 
 impl DamagedRow {
-    /// By session, then by what it is.
+    /// By session, then by kind.
     pub(crate) fn sort(rows: &mut [Self]) {
         rows.sort_by(|a, b| {
             let sessions = a.session.as_str().cmp(b.session.as_str());

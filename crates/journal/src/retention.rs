@@ -49,6 +49,7 @@ impl Retention {
             let goes = oldest.is_some_and(|oldest| candidate.active_at < oldest)
                 || self.sessions.is_some_and(|limit| n_sessions > limit)
                 || self.bytes.is_some_and(|limit| bytes > limit);
+            // A busy session still counts, so idle ones may go in its place.
             if goes && !candidate.busy {
                 n_sessions -= 1;
                 bytes -= candidate.bytes;

@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::{RunId, SessionId};
+use rusqlite::Connection;
 
 use crate::clock::Clock;
 use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
@@ -67,33 +68,33 @@ impl Sqlite {
         Self::open_with_notes(path, config, |_| ()).await
     }
 
-    /// The same; `tell` is called with messages for the user, on a thread of the journal.
+    /// The same; `notify` is called with messages for the user, on a thread of the journal.
     pub async fn open_with_notes(
         path: &Path,
         config: Config,
-        tell: impl FnMut(OpenNote) + Send + 'static,
+        notify: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
-        Self::start(path, config, OpenMode::ReadWrite, tell).await
+        Self::start(path, config, OpenMode::ReadWrite, notify).await
     }
 
     /// The same; on a full disk the store can be read, and writing starts when there is space.
     pub async fn open_or_read_only(
         path: &Path,
         config: Config,
-        tell: impl FnMut(OpenNote) + Send + 'static,
+        notify: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
-        Self::start(path, config, OpenMode::ReadOnly, tell).await
+        Self::start(path, config, OpenMode::ReadOnly, notify).await
     }
 
     async fn start(
         path: &Path,
         config: Config,
-        way: OpenMode,
-        tell: impl FnMut(OpenNote) + Send + 'static,
+        mode: OpenMode,
+        notify: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
         let hints = Arc::new(Watchers::default());
         Ok(Self {
-            threads: threads::Threads::start(path, &hints, way, tell).await?,
+            threads: threads::Threads::start(path, &hints, mode, notify).await?,
             clock: config.clock,
             cut: config.cut,
             hints,
@@ -116,6 +117,32 @@ impl Sqlite {
         repair::repair(path)
     }
 
+    /// Reads something of one session.
+    fn read_of<'a, T: Send + 'static>(
+        &'a self,
+        session: &SessionId<'_>,
+        work: impl FnOnce(&Connection, &SessionId<'static>) -> Result<T> + Send + 'static,
+    ) -> Reply<'a, T> {
+        let session = session.clone().into_owned();
+        Box::pin(self.threads.read(move |conn| work(conn, &session)))
+    }
+
+    /// Changes a session, and notifies everyone who watches its commands and leases. `n_bytes` is what the
+    /// change keeps in memory while it waits.
+    fn write_of<'a, T: Send + 'static>(
+        &'a self,
+        session: &SessionId<'_>,
+        n_bytes: usize,
+        work: impl FnOnce(&Connection, &dyn Clock) -> Result<T> + Send + 'static,
+    ) -> Reply<'a, T> {
+        let session = session.clone().into_owned();
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.threads.write(n_bytes, move |conn, changed| {
+            changed.push(Change::Commands(session));
+            work(conn, &*clock)
+        }))
+    }
+
     /// Gives back what removed sessions took, in small steps.
     async fn sweep(&self) -> Result<()> {
         while self
@@ -135,29 +162,26 @@ impl Journal for Sqlite {
         ttl: Duration,
         takeover: Takeover,
     ) -> Reply<'a, Lease> {
-        let session = session.clone().into_owned();
-        let owner = owner.clone();
-        let clock = Arc::clone(&self.clock);
-        Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(Change::Commands(session.clone()));
-            leases::acquire(conn, &session, &owner, &clock.steady(), ttl, &takeover)
-        }))
+        let (id, owner) = (session.clone().into_owned(), owner.clone());
+        self.write_of(session, 0, move |conn, clock| {
+            leases::acquire(conn, &id, &owner, &clock.steady(), ttl, &takeover)
+        })
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Reply<'a, ()> {
         let lease = lease.clone();
         let clock = Arc::clone(&self.clock);
+        // No watcher waits for a renewal, so there is no hint.
         Box::pin(self.threads.write(0, move |conn, _| {
             leases::renew(conn, &lease, &clock.steady(), ttl)
         }))
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
-        let lease = lease.clone();
-        Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(Change::Commands(lease.session.clone()));
-            leases::release(conn, &lease)
-        }))
+        let released = lease.clone();
+        self.write_of(&lease.session, 0, move |conn, _| {
+            leases::release(conn, &released)
+        })
     }
 
     fn append<'a>(&'a self, lease: &'a Lease, mut batch: Batch) -> Reply<'a, Range<u64>> {
@@ -175,19 +199,13 @@ impl Journal for Sqlite {
     }
 
     fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page> {
-        let session = session.clone().into_owned();
-        Box::pin(
-            self.threads
-                .read(move |conn| log::read(conn, &session, read)),
-        )
+        self.read_of(session, move |conn, session| log::read(conn, session, read))
     }
 
     fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>> {
-        let session = session.clone().into_owned();
-        Box::pin(
-            self.threads
-                .read(move |conn| log::frames(conn, &session, read)),
-        )
+        self.read_of(session, move |conn, session| {
+            log::frames(conn, session, read)
+        })
     }
 
     fn check(&self) -> Result<(), Fault> {
@@ -201,39 +219,32 @@ impl Journal for Sqlite {
     }
 
     fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
-        let session = session.clone().into_owned();
-        let clock = Arc::clone(&self.clock);
-        Box::pin(self.threads.write(order.length(), move |conn, changed| {
-            changed.push(Change::Commands(session.clone()));
-            commands::command(conn, &session, &order, clock.now())
-        }))
+        let id = session.clone().into_owned();
+        self.write_of(session, order.length(), move |conn, clock| {
+            commands::command(conn, &id, &order, clock.now())
+        })
     }
 
     fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
-        let clock = Arc::clone(&self.clock);
-        Box::pin(self.threads.write(prompt.len(), move |conn, changed| {
-            changed.push(Change::Commands(home.session().clone()));
+        let session = home.session().clone();
+        self.write_of(&session, prompt.len(), move |conn, clock| {
             commands::enqueue(conn, &home, prompt, clock.now())
-        }))
+        })
     }
 
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
-        let session = session.clone().into_owned();
-        Box::pin(
-            self.threads
-                .read(move |conn| commands::commands(conn, &session, after)),
-        )
+        self.read_of(session, move |conn, session| {
+            commands::commands(conn, session, after)
+        })
     }
 
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
-        let lease = lease.clone();
+        let removed = lease.clone();
+        let remove = self.write_of(&lease.session, 0, move |conn, _| {
+            retention::remove(conn, &removed)
+        });
         Box::pin(async move {
-            self.threads
-                .write(0, move |conn, changed| {
-                    changed.push(Change::Commands(lease.session.clone()));
-                    retention::remove(conn, &lease)
-                })
-                .await?;
+            remove.await?;
             self.sweep().await
         })
     }
@@ -254,19 +265,14 @@ impl Journal for Sqlite {
     }
 
     fn create(&self, session: NewSession) -> Reply<'_, Session> {
-        let clock = Arc::clone(&self.clock);
-        Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(Change::Commands(session.id.clone()));
+        let id = session.id.clone();
+        self.write_of(&id, 0, move |conn, clock| {
             sessions::create(conn, &session, clock.now())
-        }))
+        })
     }
 
     fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
-        let session = session.clone().into_owned();
-        Box::pin(
-            self.threads
-                .read(move |conn| sessions::find(conn, &session)),
-        )
+        self.read_of(session, sessions::find)
     }
 
     fn overview<'a>(
@@ -274,19 +280,13 @@ impl Journal for Sqlite {
         session: &'a SessionId<'_>,
         n_runs: u32,
     ) -> Reply<'a, Option<Overview>> {
-        let session = session.clone().into_owned();
-        Box::pin(
-            self.threads
-                .read(move |conn| runs::overview(conn, &session, n_runs)),
-        )
+        self.read_of(session, move |conn, session| {
+            runs::overview(conn, session, n_runs)
+        })
     }
 
     fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
-        let native = native.clone().into_owned();
-        Box::pin(
-            self.threads
-                .read(move |conn| sessions::find_native(conn, &native)),
-        )
+        self.read_of(native, sessions::find_native)
     }
 
     fn list(
@@ -295,18 +295,15 @@ impl Journal for Sqlite {
         after: Option<ListCursor>,
         limit: u32,
     ) -> Reply<'_, Listing> {
-        Box::pin(
-            self.threads
-                .read(move |conn| sessions::list(conn, &query, after.as_ref(), limit)),
-        )
+        let list = move |conn: &Connection| sessions::list(conn, &query, after.as_ref(), limit);
+        Box::pin(self.threads.read(list))
     }
 
     fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()> {
-        let session = session.clone().into_owned();
-        Box::pin(self.threads.write(title.len(), move |conn, changed| {
-            changed.push(Change::Commands(session.clone()));
-            sessions::rename(conn, &session, &title)
-        }))
+        let id = session.clone().into_owned();
+        self.write_of(session, title.len(), move |conn, _| {
+            sessions::rename(conn, &id, &title)
+        })
     }
 
     fn runs<'a>(
@@ -315,11 +312,9 @@ impl Journal for Sqlite {
         before: Option<u64>,
         limit: u32,
     ) -> Reply<'a, Vec<Run>> {
-        let session = session.clone().into_owned();
-        Box::pin(
-            self.threads
-                .read(move |conn| runs::runs(conn, &session, before, limit)),
-        )
+        self.read_of(session, move |conn, session| {
+            runs::runs(conn, session, before, limit)
+        })
     }
 
     fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>> {
@@ -333,10 +328,8 @@ impl Journal for Sqlite {
 
     fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
         let clock = Arc::clone(&self.clock);
-        Box::pin(
-            self.threads
-                .read(move |conn| runs::open_runs(conn, &clock.steady())),
-        )
+        let open_runs = move |conn: &Connection| runs::open_runs(conn, &clock.steady());
+        Box::pin(self.threads.read(open_runs))
     }
 
     fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
@@ -344,11 +337,9 @@ impl Journal for Sqlite {
     }
 
     fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
-        let session = session.clone().into_owned();
-        let clock = Arc::clone(&self.clock);
-        Box::pin(self.threads.write(answer.len(), move |conn, changed| {
-            changed.push(Change::Commands(session.clone()));
-            commands::settle(conn, &session, seq, answer, clock.now())
-        }))
+        let id = session.clone().into_owned();
+        self.write_of(session, answer.len(), move |conn, clock| {
+            commands::settle(conn, &id, seq, answer, clock.now())
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The option to keep less: long strings of an event are shortened before they are stored.
 //!
-//! The line stays a valid event, each truncated string ends with a mark that says how much is
-//! missing, and the store counts the bytes beside the event. The live terminal shows the full text;
+//! The line stays a valid event, each truncated string ends with a mark that has the number of
+//! missing bytes, and the store counts the bytes beside the event. The live terminal shows the full text;
 //! readers of the journal see the truncated text.
 
 use std::borrow::Cow;

@@ -47,6 +47,7 @@ impl Watchers {
             .entry(scope)
             .or_insert_with(|| watch::Sender::new(()))
             .subscribe();
+        // Something may have changed between the caller's last read and this subscription.
         receiver.mark_changed();
         Watch(receiver)
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AskId, ItemId};
+use crate::names::names;
 use crate::payload::{Raw, Text};
 use crate::time::Timestamp;
 
@@ -42,23 +43,6 @@ pub struct Deadline {
     pub at: Timestamp,
     /// Either `allowed` or `denied`.
     pub decision: Decision,
-}
-
-impl Ask<'_> {
-    /// A copy that may outlive the frame it was read from.
-    pub fn into_owned(self) -> Ask<'static> {
-        Ask {
-            id: self.id.into_owned(),
-            kind: self.kind,
-            item: self.item.map(ItemId::into_owned),
-            tool: Cow::Owned(self.tool.into_owned()),
-            title: self.title.into_owned(),
-            description: self.description.map(Text::into_owned),
-            input: self.input.map(Raw::into_owned),
-            suggestions: self.suggestions.map(Raw::into_owned),
-            deadline: self.deadline,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,3 +84,11 @@ pub enum Decision {
     /// The stream ended before an answer was seen.
     Lost,
 }
+
+names!(Decision {
+    Allowed = "allowed",
+    AllowedAlways = "allowed_always",
+    Denied = "denied",
+    Withdrawn = "withdrawn",
+    Lost = "lost",
+});

@@ -13,6 +13,7 @@ pub fn json_boundary(inside: &[u8], limit: usize) -> usize {
     }
     let (mut boundary, mut at) = (0, 0);
     let mut is_after_high_surrogate = false;
+    // From the start, because escapes have different lengths: from the middle, `\\u` could be either.
     while at <= limit {
         let byte = inside[at];
         // A character's later bytes and the second half of a surrogate pair belong to what precedes them.

@@ -18,6 +18,7 @@ pub fn error_chain(err: &dyn Error) -> String {
 /// Takes out every ` (os error N)`, also in the middle: libraries put the text of a cause into their own.
 fn without_number(mut text: String) -> String {
     const BEGIN: &str = " (os error ";
+    // Only numbers are taken out: a file may be called ` (os error x)`.
     let mut from = 0;
     while let Some(at) = text[from..].find(BEGIN).map(|it| it + from) {
         let rest = &text[at + BEGIN.len()..];

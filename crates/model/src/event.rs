@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use crate::ask::{Ask, AskSettled};
 use crate::ids::{ItemId, RunId, SessionId};
 use crate::item::{Item, Status};
+use crate::names::names;
 use crate::payload::{Raw, Text};
 use crate::run::{RunEnded, RunStarted, Usage};
 use crate::time::Timestamp;
@@ -21,7 +22,7 @@ pub type Extra<'a> = Cow<'a, [(Cow<'a, str>, Raw<'a>)]>;
 
 /// One fact about a session.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(transform = crate::schema::add_version))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(transform = crate::schema_tests::add_version))]
 pub struct Event<'a> {
     /// The only cursor: contiguous per session, from 1.
     pub seq: u64,
@@ -51,7 +52,7 @@ pub struct Event<'a> {
         test,
         schemars(
             skip_serializing_if = "<[_]>::is_empty",
-            with = "crate::schema::ExtraFields"
+            with = "crate::schema_tests::ExtraFields"
         )
     )]
     pub extra: Extra<'a>,
@@ -135,32 +136,20 @@ pub enum BodyKind {
     FrameUnmapped,
 }
 
-impl BodyKind {
-    /// The names in the canonical JSON, in the order of the enum.
-    const NAMES: [(Self, &'static str); 12] = [
-        (Self::SessionBound, "session.bound"),
-        (Self::RunStarted, "run.started"),
-        (Self::RunEnded, "run.ended"),
-        (Self::ItemOpened, "item.opened"),
-        (Self::ItemUpdated, "item.updated"),
-        (Self::ItemDelta, "item.delta"),
-        (Self::ItemClosed, "item.closed"),
-        (Self::AskOpened, "ask.opened"),
-        (Self::AskSettled, "ask.settled"),
-        (Self::UsageReported, "usage.reported"),
-        (Self::NoticeRaised, "notice.raised"),
-        (Self::FrameUnmapped, "frame.unmapped"),
-    ];
-
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize].1
-    }
-
-    pub fn find(name: &str) -> Option<Self> {
-        let found = Self::NAMES.iter().find(|it| it.1 == name);
-        found.map(|it| it.0)
-    }
-}
+names!(BodyKind {
+    SessionBound = "session.bound",
+    RunStarted = "run.started",
+    RunEnded = "run.ended",
+    ItemOpened = "item.opened",
+    ItemUpdated = "item.updated",
+    ItemDelta = "item.delta",
+    ItemClosed = "item.closed",
+    AskOpened = "ask.opened",
+    AskSettled = "ask.settled",
+    UsageReported = "usage.reported",
+    NoticeRaised = "notice.raised",
+    FrameUnmapped = "frame.unmapped",
+});
 
 /// Who caused an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -345,6 +334,7 @@ pub struct Unmapped<'a> {
 }
 
 impl Serialize for Event<'_> {
+    // By hand: a line begins with the version, which is no field of an event.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("v", &VERSION)?;
@@ -439,6 +429,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             }
             fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
+                // A list and not a map: it keeps the order, and keys that are repeated.
                 while let Some(entry) = map.next_entry::<String, Raw<'de>>()? {
                     fields.push((Cow::Owned(entry.0), entry.1));
                 }
@@ -453,6 +444,7 @@ impl<'a> Event<'a> {
     /// Reads one canonical line.
     pub fn from_json(line: &'a str) -> Result<Self, serde_json::Error> {
         let line: Line<'a> = serde_json::from_str(line)?;
+        // A later version may have changed the meaning of a field: guessing would be worse than failing.
         if line.v > VERSION {
             return Err(de::Error::custom(format!(
                 "version {} is newer than this program's {VERSION}",
@@ -477,6 +469,7 @@ impl<'a> Event<'a> {
 }
 
 fn body<'a>(name: &str, data: &'a str) -> Result<Body<'a>, serde_json::Error> {
+    // Read in a second pass: a derived tagged enum would buffer the data, and `Raw` does not survive that.
     let Some(kind) = BodyKind::find(name) else {
         return Err(de::Error::custom(format!("no event is called `{name}`")));
     };
@@ -494,16 +487,4 @@ fn body<'a>(name: &str, data: &'a str) -> Result<Body<'a>, serde_json::Error> {
         BodyKind::NoticeRaised => Body::NoticeRaised(serde_json::from_str(data)?),
         BodyKind::FrameUnmapped => Body::FrameUnmapped(serde_json::from_str(data)?),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_stand_in_the_order_of_the_enum() {
-        for (kind, name) in BodyKind::NAMES {
-            assert_eq!(kind.name(), name);
-        }
-    }
 }

@@ -12,10 +12,12 @@ mod ids;
 mod item;
 mod json_lines;
 mod machine;
+mod names;
+mod owned;
 mod payload;
 mod run;
 #[cfg(test)]
-mod schema;
+mod schema_tests;
 mod thread;
 mod time;
 mod tool;

@@ -49,6 +49,7 @@ impl<'a> Raw<'a> {
     /// Parses text as JSON; `None` when it is not valid.
     pub fn read(json: String) -> Option<Raw<'static>> {
         let raw = RawValue::from_string(json).ok()?;
+        // Payloads end up in formats of one line each.
         if has_line_end(raw.get()) {
             return Some(Self::parse(raw.get().to_owned()));
         }
@@ -198,6 +199,7 @@ impl<'a> Text<'a> {
                 Self::new(format!("{}{mark}", &text[..kept]))
             }
             Self::Json(raw) => {
+                // Shortened in its escaped form: decoding a text of many megabytes would copy it.
                 let inside = &raw.get()[1..=length];
                 let kept = json_boundary(inside.as_bytes(), limit);
                 let mark = cut_mark(length - kept);
@@ -254,6 +256,7 @@ impl fmt::Display for Text<'_> {
 impl PartialEq for Text<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
+            // Equal bytes need no decoding; different ones may still be equal texts.
             (Self::Json(a), Self::Json(b)) if a == b => true,
             _ => self.to_str() == other.to_str(),
         }
@@ -312,7 +315,7 @@ fn unescape(json: &str, first: usize) -> Option<String> {
     Some(text)
 }
 
-/// The character that one or two escapes such as `\u00e9` stand for, and how long they are.
+/// The character of one or two escapes such as `\u00e9`, and their length.
 fn code_point(escape: &str) -> Option<(char, usize)> {
     let unit = |escape: &str| {
         let digits = escape.strip_prefix("\\u")?.get(..4)?;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ItemId;
+use crate::names::names;
 use crate::payload::{Raw, Text};
 
 /// A prompt cycle begins.
@@ -88,19 +89,14 @@ pub enum Outcome {
     Lost,
 }
 
-impl Outcome {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Completed => "completed",
-            Outcome::Failed => "failed",
-            Outcome::Aborted => "aborted",
-            Outcome::Refused => "refused",
-            Outcome::Limit => "limit",
-            Outcome::Lost => "lost",
-        }
-    }
-}
+names!(Outcome {
+    Completed = "completed",
+    Failed = "failed",
+    Aborted = "aborted",
+    Refused = "refused",
+    Limit = "limit",
+    Lost = "lost",
+});
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -199,6 +195,7 @@ impl Tokens {
             (a, b) => a.or(b),
         };
         Self {
+            // Counts come from foreign programs: a nonsensical one must not panic.
             input: self.input.saturating_add(other.input),
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),

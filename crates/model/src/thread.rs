@@ -120,7 +120,7 @@ pub enum MediaSource {
 }
 
 impl Content {
-    /// The words alone.
+    /// The text alone.
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -134,7 +134,7 @@ impl Content {
         }
     }
 
-    /// Whether there is more than words.
+    /// Whether there is more than text.
     pub fn has_media(&self) -> bool {
         match self {
             Self::Text(_) => false,
@@ -146,7 +146,7 @@ impl Content {
 }
 
 impl ThreadMessage {
-    /// The words alone.
+    /// The text alone.
     pub fn text(&self) -> String {
         match &self.content {
             MessageContent::Instructions(text) => text.clone(),
@@ -167,12 +167,12 @@ pub struct ClientRun {
     pub n_messages: usize,
     /// A hash of them.
     pub digest: String,
-    /// What the client's own tools have answered for this run: nothing else tells of it.
+    /// The answers of the client's own tools for this run, which no event carries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<ToolAnswer>,
 }
 
-/// What one of the client's own tools has answered, in words.
+/// The answer of one of the client's own tools, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAnswer {
     /// The client's id of the message.
@@ -186,8 +186,13 @@ pub struct ToolAnswer {
 impl ToolAnswer {
     /// The new part of a request: the results after the model's last message.
     pub fn of(messages: &[ThreadMessage]) -> Vec<Self> {
-        let is_said = |it: &ThreadMessage| matches!(it.content, MessageContent::Assistant { .. });
-        let first = messages.iter().rposition(is_said).map_or(0, |it| it + 1);
+        let is_assistant =
+            |it: &ThreadMessage| matches!(it.content, MessageContent::Assistant { .. });
+        // Clients send the whole thread again; earlier answers were stored with their own runs.
+        let first = messages
+            .iter()
+            .rposition(is_assistant)
+            .map_or(0, |it| it + 1);
         let answers = messages[first..].iter().filter_map(|it| match &it.content {
             MessageContent::Tool {
                 call,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ItemId;
-use crate::item::own;
+use crate::names::names;
 use crate::payload::{Raw, Text};
 
 /// One call of a tool. The agent's own name and input stay beside the classification.
@@ -96,29 +96,24 @@ pub enum ToolKind {
     Other,
 }
 
-impl ToolKind {
-    /// The name in the canonical JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Shell => "shell",
-            Self::Read => "read",
-            Self::Edit => "edit",
-            Self::Write => "write",
-            Self::Delete => "delete",
-            Self::Move => "move",
-            Self::Search => "search",
-            Self::Fetch => "fetch",
-            Self::WebSearch => "web_search",
-            Self::Mcp => "mcp",
-            Self::Task => "task",
-            Self::Todo => "todo",
-            Self::Ask => "ask",
-            Self::Think => "think",
-            Self::Mode => "mode",
-            Self::Other => "other",
-        }
-    }
-}
+names!(ToolKind {
+    Shell = "shell",
+    Read = "read",
+    Edit = "edit",
+    Write = "write",
+    Delete = "delete",
+    Move = "move",
+    Search = "search",
+    Fetch = "fetch",
+    WebSearch = "web_search",
+    Mcp = "mcp",
+    Task = "task",
+    Todo = "todo",
+    Ask = "ask",
+    Think = "think",
+    Mode = "mode",
+    Other = "other",
+});
 
 /// A place in a file; lines count from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,31 +155,6 @@ pub enum Change {
     Delete,
 }
 
-impl Tool<'_> {
-    pub fn into_owned(self) -> Tool<'static> {
-        Tool {
-            id: self.id.into_owned(),
-            group: self.group.map(own),
-            name: own(self.name),
-            input: self.input.map(Raw::into_owned),
-            class: self.class.into_owned(),
-            server_side: self.server_side,
-            result: self.result.map(ToolResult::into_owned),
-        }
-    }
-}
-
-impl ToolResult<'_> {
-    fn into_owned(self) -> ToolResult<'static> {
-        ToolResult {
-            content: self.content.into_owned(),
-            is_error: self.is_error,
-            structured: self.structured.map(Raw::into_owned),
-            meta: self.meta.map(Raw::into_owned),
-        }
-    }
-}
-
 impl<'a> Class<'a> {
     /// A class with only a kind and a title.
     pub fn plain(kind: ToolKind, title: Text<'a>) -> Self {
@@ -198,48 +168,6 @@ impl<'a> Class<'a> {
             mcp: None,
             change: None,
             exit_code: None,
-        }
-    }
-
-    pub fn into_owned(self) -> Class<'static> {
-        Class {
-            kind: self.kind,
-            title: self.title.into_owned(),
-            command: self.command.map(Text::into_owned),
-            paths: self.paths.into_iter().map(Location::into_owned).collect(),
-            diffs: self.diffs.into_iter().map(Diff::into_owned).collect(),
-            query: self.query.map(Text::into_owned),
-            mcp: self.mcp.map(Mcp::into_owned),
-            change: self.change,
-            exit_code: self.exit_code,
-        }
-    }
-}
-
-impl Location<'_> {
-    fn into_owned(self) -> Location<'static> {
-        Location {
-            path: self.path.into_owned(),
-            line: self.line,
-        }
-    }
-}
-
-impl Diff<'_> {
-    fn into_owned(self) -> Diff<'static> {
-        Diff {
-            path: self.path.into_owned(),
-            old: self.old.map(Text::into_owned),
-            new: self.new.into_owned(),
-        }
-    }
-}
-
-impl Mcp<'_> {
-    fn into_owned(self) -> Mcp<'static> {
-        Mcp {
-            server: own(self.server),
-            tool: own(self.tool),
         }
     }
 }

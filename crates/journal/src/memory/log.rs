@@ -164,6 +164,7 @@ impl MemoryLog {
         now: Timestamp,
         activity: u64,
     ) -> Result<Range<u64>> {
+        // A batch is stored whole or not at all: put back what its first entries changed.
         let (n_events, n_frames) = (self.events.len(), self.frames.len());
         let facts = self.facts.clone();
         let result = self.push_all(batch, now, activity);
@@ -222,6 +223,7 @@ impl MemoryLog {
         match entry.effect.clone() {
             Effect::None => (),
             Effect::Bound { native, cwd } => {
+                // An agent may return to an id it had before; the last one is what a resume needs.
                 self.facts.natives.retain(|it| *it != native);
                 self.facts.natives.push(native);
                 self.facts.cwd = self.facts.cwd.take().or(cwd);
@@ -231,6 +233,7 @@ impl MemoryLog {
                     return Err(Error::RunStarted { session, run });
                 }
                 self.facts.active_at = now;
+                // Some agents report the start of a run themselves; otherwise linkspan announced it.
                 self.facts.is_heard = entry.is_agents;
                 self.facts.runs.push(Run {
                     session,

@@ -28,21 +28,13 @@ pub(super) struct MemoryStore {
 
 impl MemoryStore {
     pub(super) fn log(&self, id: &SessionId<'_>) -> Result<&MemoryLog> {
-        self.logs
-            .iter()
-            .find(|it| it.id == *id)
-            .ok_or_else(|| Error::NoSession {
-                session: id.clone().into_owned(),
-            })
+        let found = self.logs.iter().find(|it| it.id == *id);
+        found.ok_or_else(|| Error::no_session(id))
     }
 
     pub(super) fn log_mut(&mut self, id: &SessionId<'_>) -> Result<&mut MemoryLog> {
-        self.logs
-            .iter_mut()
-            .find(|it| it.id == *id)
-            .ok_or_else(|| Error::NoSession {
-                session: id.clone().into_owned(),
-            })
+        let found = self.logs.iter_mut().find(|it| it.id == *id);
+        found.ok_or_else(|| Error::no_session(id))
     }
 
     pub(super) fn create(&mut self, new: NewSession, now: Timestamp) -> Result<Session> {
@@ -66,11 +58,8 @@ impl MemoryStore {
     ) -> Result<Lease> {
         let epoch = self.epoch + 1;
         let log = self.log_mut(session)?;
-        if let Some(holder) = log.holder(now).filter(|it| !it.may_be_replaced(takeover)) {
-            return Err(Error::Held {
-                session: session.clone(),
-                owner: holder.owner,
-            });
+        if let Some(holder) = log.holder(now) {
+            holder.check_takeover(session, takeover)?;
         }
         log.held = Some((owner.clone(), now.plus(ttl)));
         log.epoch = epoch;
@@ -93,6 +82,7 @@ impl MemoryStore {
     pub(super) fn release(&mut self, lease: &Lease) {
         let epoch = self.epoch + 1;
         if let Ok(log) = self.fence(lease) {
+            // A new epoch also fences an append of this owner that is still on its way.
             log.epoch = epoch;
             log.held = None;
             self.epoch = epoch;
@@ -114,20 +104,12 @@ impl MemoryStore {
 
     pub(super) fn enqueue(
         &mut self,
-        home: PromptTarget,
+        home: &PromptTarget,
         prompt: Bytes,
         now: Timestamp,
     ) -> Result<Enqueued> {
-        let id = home.session().clone();
-        match home {
-            PromptTarget::Session(_) => (),
-            PromptTarget::New(new) => _ = self.create(new, now)?,
-            PromptTarget::Either(new) => match self.create(new, now) {
-                Ok(_) | Err(Error::SessionExists { .. }) => (),
-                Err(err) => return Err(err),
-            },
-        }
-        let log = self.log_mut(&id)?;
+        home.create(|new| self.create(new.clone(), now))?;
+        let log = self.log_mut(home.session())?;
         let position = log.position();
         let number = log.command(CommandBody::Prompt(prompt), now)?;
         Ok(Enqueued { number, position })
@@ -141,13 +123,7 @@ impl MemoryStore {
 
     fn fence(&mut self, lease: &Lease) -> Result<&mut MemoryLog> {
         let log = self.log_mut(&lease.session)?;
-        if log.epoch != lease.epoch {
-            return Err(Error::Fenced {
-                session: lease.session.clone(),
-                epoch: lease.epoch,
-                current: log.epoch,
-            });
-        }
+        lease.check_epoch(log.epoch)?;
         Ok(log)
     }
 
@@ -164,6 +140,7 @@ impl MemoryStore {
         after: Option<&ListCursor>,
         limit: u32,
     ) -> Listing {
+        // One more than wanted tells whether there is another page.
         let limit = limit.max(1) as usize;
         let mut sessions: Vec<_> = self
             .newest_first()

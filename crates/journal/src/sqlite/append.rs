@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use model::{AskId, Decision, Outcome, RunId, Timestamp};
-use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::ValueRef::{self, Integer, Null};
+use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::checksum::{ASKS, EVENTS, FRAMES, NATIVES, RUNS, SESSIONS};
@@ -13,12 +14,12 @@ use crate::entry::{Batch, Effect, Entry};
 use crate::error::{Damage, Error, Result};
 use crate::lease::Lease;
 use crate::session::searchable;
-use crate::sql_enum;
 
 /// Room for the event's number in a key: 68 thousand million events in each of 134 million sessions.
 pub(super) const SEQ_BITS: u32 = 36;
 
 pub(super) fn key(session: i64, seq: u64) -> i64 {
+    // A larger number would reach into the key of the next session.
     let limit = (1 << SEQ_BITS) - 1;
     session << SEQ_BITS | i64::try_from(seq).unwrap_or(limit).min(limit)
 }
@@ -49,6 +50,7 @@ pub(super) fn append(
         "INSERT INTO events (key, at, kind, cut, line, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for entry in &batch.entries {
+        // The key alone would accept a gap.
         if entry.seq != next {
             return Err(Error::OutOfOrder {
                 session: lease.session.clone(),
@@ -61,10 +63,10 @@ pub(super) fn append(
         let (kind, cut) = (entry.kind.name(), entry.line_cut as i64);
         let line = entry.line();
         let sum = EVENTS.sum(&[
-            ValueRef::Integer(key),
-            ValueRef::Integer(at),
-            ValueRef::Text(kind.as_bytes()),
-            ValueRef::Integer(cut),
+            Integer(key),
+            Integer(at),
+            kind.into(),
+            Integer(cut),
             ValueRef::Text(&line),
         ]);
         insert.raw_bind_parameter(1, key)?;
@@ -77,11 +79,13 @@ pub(super) fn append(
         drop(line);
         insert.raw_execute()?;
         if let Some(frame) = &entry.frame {
-            insert_frame(conn, key, entry.frame_cut as i64, frame)?;
+            let cut = Integer(entry.frame_cut as i64);
+            FRAMES.insert(conn, &[Integer(key), cut, ValueRef::Blob(frame)])?;
         }
         apply(conn, lease, log.session, entry, at, now)?;
         next += 1;
     }
+    // Once for a batch, after its runs have been opened.
     if batch.entries.iter().any(|it| it.is_agents) {
         acknowledge_activity(conn, lease, log.session)?;
     }
@@ -95,17 +99,6 @@ pub(super) fn append(
     Ok(first..next)
 }
 
-fn insert_frame(conn: &Connection, key: i64, cut: i64, frame: &[u8]) -> Result<()> {
-    let sum = FRAMES.sum(&[
-        ValueRef::Integer(key),
-        ValueRef::Integer(cut),
-        ValueRef::Blob(frame),
-    ]);
-    conn.prepare_cached("INSERT INTO frames (key, cut, bytes, sum) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, cut, frame, sum])?;
-    Ok(())
-}
-
 fn apply(
     conn: &Connection,
     lease: &Lease,
@@ -114,71 +107,59 @@ fn apply(
     at: i64,
     now: Timestamp,
 ) -> Result<()> {
+    let seq = entry.seq as i64;
     match &entry.effect {
         Effect::None => Ok(()),
         Effect::Bound { native, cwd } => {
-            let names: [&dyn ToSql; 2] = [&native.as_str(), &session];
-            let n_new = conn
-                .prepare_cached("INSERT OR IGNORE INTO natives (native, session) VALUES (?1, ?2)")?
-                .execute(names)?;
-            if n_new > 0 {
-                NATIVES.seal(conn, &names)?;
-            }
-            change_session(conn, lease, session, || {
-                conn.prepare_cached(
-                    "UPDATE sessions SET native = ?2, cwd = coalesce(cwd, ?3) WHERE key = ?1",
-                )?
-                .execute(params![session, native.as_str(), cwd])?;
-                write_search(conn, session)
-            })
+            // An agent names its session again with every resume.
+            NATIVES.insert_new(conn, &[native.as_str().into(), Integer(session)])?;
+            let (native, cwd) = (native.as_str(), cwd.as_deref());
+            let change = "UPDATE sessions SET native = ?2, cwd = coalesce(cwd, ?3) WHERE key = ?1";
+            change_session(conn, lease, session, change, &[&native, &cwd])?;
+            write_search(conn, session)
         }
         Effect::RunStarted(run) => {
             let activity = touch(conn, lease, session, now)?;
-            let n_new = conn
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO runs (session, run, first, started_at, heard, activity)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                )?
-                .execute(params![
-                    session,
-                    run.as_str(),
-                    entry.seq as i64,
-                    at,
-                    entry.is_agents,
-                    activity
-                ])?;
-            if n_new == 0 {
-                return Err(Error::RunStarted {
+            let row = [
+                Integer(session),
+                Integer(seq),
+                run.as_str().into(),
+                Integer(at),
+                Null,
+                Null,
+                Null,
+                Integer(entry.is_agents.into()),
+                Integer(activity),
+            ];
+            match RUNS.insert_new(conn, &row)? {
+                true => Ok(()),
+                false => Err(Error::RunStarted {
                     session: lease.session.clone(),
                     run: run.clone(),
-                });
+                }),
             }
-            RUNS.seal(conn, &[&session, &(entry.seq as i64)])
         }
         Effect::RunEnded(run, outcome) => {
-            end_run(conn, lease, session, run, *outcome, entry.seq, at)?;
-            touch(conn, lease, session, now)?;
-            Ok(())
+            end_run(conn, lease, session, run, *outcome, seq, at)?;
+            touch(conn, lease, session, now).map(drop)
         }
         Effect::AskOpened(ask, run) => {
-            let n_new = conn
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO asks (session, seq, ask, run, at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute(params![
-                    session,
-                    entry.seq as i64,
-                    ask.as_str(),
-                    run.as_ref().map(RunId::as_str),
-                    at
-                ])?;
-            if n_new == 0 {
-                return Err(Error::AskOpen {
+            let row = [
+                Integer(session),
+                Integer(seq),
+                ask.as_str().into(),
+                run.as_ref().map(RunId::as_str).into(),
+                Integer(at),
+                Integer(0),
+                Null,
+            ];
+            match ASKS.insert_new(conn, &row)? {
+                true => Ok(()),
+                false => Err(Error::AskOpen {
                     session: lease.session.clone(),
                     ask: ask.clone(),
-                });
+                }),
             }
-            ASKS.seal(conn, &[&session, &(entry.seq as i64)])
         }
         Effect::AskSettled(ask, decision) => end_ask(conn, lease, session, ask, *decision),
     }
@@ -190,7 +171,7 @@ fn end_run(
     session: i64,
     run: &RunId<'static>,
     outcome: Outcome,
-    seq: u64,
+    seq: i64,
     at: i64,
 ) -> Result<()> {
     let first: Option<i64> = conn
@@ -203,15 +184,28 @@ fn end_run(
             run: run.clone(),
         });
     };
-    let key: [&dyn ToSql; 2] = [&session, &first];
-    if RUNS.check(conn, &key)? == Some(false) {
-        return Err(damaged(lease, Damage::Run(first as u64)));
-    }
-    conn.prepare_cached(
-        "UPDATE runs SET last = ?3, ended_at = ?4, outcome = ?5 WHERE session = ?1 AND first = ?2",
-    )?
-    .execute(params![session, first, seq as i64, at, outcome.name()])?;
-    RUNS.seal(conn, &key)
+    let change =
+        "UPDATE runs SET last = ?3, ended_at = ?4, outcome = ?5 WHERE session = ?1 AND first = ?2";
+    change_run(
+        conn,
+        lease,
+        session,
+        first,
+        change,
+        &[&seq, &at, &outcome.name()],
+    )
+}
+
+fn change_run(
+    conn: &Connection,
+    lease: &Lease,
+    session: i64,
+    first: i64,
+    change: &str,
+    values: &[&dyn ToSql],
+) -> Result<()> {
+    let damage = (&lease.session, Damage::Run(first as u64));
+    RUNS.update(conn, &[&session, &first], damage, change, values)
 }
 
 fn end_ask(
@@ -233,23 +227,16 @@ fn end_ask(
             ask: ask.clone(),
         });
     };
-    let key: [&dyn ToSql; 2] = [&session, &seq];
-    if ASKS.check(conn, &key)? == Some(false) {
-        return Err(damaged(lease, Damage::Ask(seq as u64)));
-    }
-    conn.prepare_cached("UPDATE asks SET decision = ?3 WHERE session = ?1 AND seq = ?2")?
-        .execute(params![session, seq, sql_enum::decision(decision)])?;
-    ASKS.seal(conn, &key)
+    let change = "UPDATE asks SET decision = ?3 WHERE session = ?1 AND seq = ?2";
+    let damage = (&lease.session, Damage::Ask(seq as u64));
+    ASKS.update(conn, &[&session, &seq], damage, change, &[&decision.name()])
 }
 
 /// The session is active: it moves to the top of the list. Returns its number there.
 fn touch(conn: &Connection, lease: &Lease, session: i64, now: Timestamp) -> Result<i64> {
     let activity = next_activity(conn)?;
-    change_session(conn, lease, session, || {
-        conn.prepare_cached("UPDATE sessions SET active_at = ?2, activity = ?3 WHERE key = ?1")?
-            .execute(params![session, now.millis(), activity])?;
-        Ok(())
-    })?;
+    let change = "UPDATE sessions SET active_at = ?2, activity = ?3 WHERE key = ?1";
+    change_session(conn, lease, session, change, &[&now.millis(), &activity])?;
     Ok(activity)
 }
 
@@ -262,33 +249,19 @@ fn acknowledge_activity(conn: &Connection, lease: &Lease, session: i64) -> Resul
     let Some(first) = first else {
         return Ok(());
     };
-    let key: [&dyn ToSql; 2] = [&session, &first];
-    if RUNS.check(conn, &key)? == Some(false) {
-        return Err(damaged(lease, Damage::Run(first as u64)));
-    }
-    conn.prepare_cached("UPDATE runs SET heard = 1 WHERE session = ?1 AND first = ?2")?
-        .execute(params![session, first])?;
-    RUNS.seal(conn, &key)
+    let change = "UPDATE runs SET heard = 1 WHERE session = ?1 AND first = ?2";
+    change_run(conn, lease, session, first, change, &[])
 }
 
 fn change_session(
     conn: &Connection,
     lease: &Lease,
     session: i64,
-    change: impl FnOnce() -> Result<()>,
+    change: &str,
+    values: &[&dyn ToSql],
 ) -> Result<()> {
-    if SESSIONS.check(conn, &[&session])? == Some(false) {
-        return Err(damaged(lease, Damage::Entry));
-    }
-    change()?;
-    SESSIONS.seal(conn, &[&session])
-}
-
-fn damaged(lease: &Lease, row: Damage) -> Error {
-    Error::Damaged {
-        session: lease.session.clone(),
-        row,
-    }
+    let damage = (&lease.session, Damage::Entry);
+    SESSIONS.update(conn, &[&session], damage, change, values)
 }
 
 /// Updates the searchable text.

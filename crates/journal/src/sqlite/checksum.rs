@@ -1,4 +1,4 @@
-//! A checksum for every row, so that what a disk has altered is an error and never an answer.
+//! A checksum for every row, so that altered data is an error and never an answer.
 //!
 //! It covers the columns named here in their order, with their types, and begins with the name of
 //! the table. The keys are among them: a row that turns up in another's place does not fit there.
@@ -6,11 +6,12 @@
 //! tenth of a microsecond. It guards against accidents, not against an attacker who can write the
 //! file.
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, ToSql, params_from_iter};
+use model::SessionId;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, Row, ToSql, params_from_iter};
 use twox_hash::XxHash3_64;
 
-use crate::error::{Fault, Result};
+use crate::error::{Damage, Error, Fault, Result};
 
 /// A table whose rows carry a checksum in their column `sum`.
 #[derive(Debug)]
@@ -24,9 +25,9 @@ pub(super) struct Table {
 }
 
 /// `search` is made of the others and never shown.
-pub(super) const SESSIONS: Table = Table {
-    name: "sessions",
-    columns: &[
+pub(super) const SESSIONS: Table = Table::new(
+    "sessions",
+    &[
         "key",
         "id",
         "engine",
@@ -39,11 +40,11 @@ pub(super) const SESSIONS: Table = Table {
         "parent",
         "parent_seq",
     ],
-    n_keys: 1,
-};
-pub(super) const LOGS: Table = Table {
-    name: "logs",
-    columns: &[
+    1,
+);
+pub(super) const LOGS: Table = Table::new(
+    "logs",
+    &[
         "session",
         "head",
         "bytes",
@@ -53,31 +54,15 @@ pub(super) const LOGS: Table = Table {
         "lease_era",
         "lease_until",
     ],
-    n_keys: 1,
-};
-pub(super) const EPOCHS: Table = Table {
-    name: "epochs",
-    columns: &["rowid", "last"],
-    n_keys: 1,
-};
-pub(super) const ACTIVITIES: Table = Table {
-    name: "activities",
-    columns: &["rowid", "last"],
-    n_keys: 1,
-};
-pub(super) const EVENTS: Table = Table {
-    name: "events",
-    columns: &["key", "at", "kind", "cut", "line"],
-    n_keys: 1,
-};
-pub(super) const FRAMES: Table = Table {
-    name: "frames",
-    columns: &["key", "cut", "bytes"],
-    n_keys: 1,
-};
-pub(super) const RUNS: Table = Table {
-    name: "runs",
-    columns: &[
+    1,
+);
+pub(super) const EPOCHS: Table = Table::new("epochs", &["rowid", "last"], 1);
+pub(super) const ACTIVITIES: Table = Table::new("activities", &["rowid", "last"], 1);
+pub(super) const EVENTS: Table = Table::new("events", &["key", "at", "kind", "cut", "line"], 1);
+pub(super) const FRAMES: Table = Table::new("frames", &["key", "cut", "bytes"], 1);
+pub(super) const RUNS: Table = Table::new(
+    "runs",
+    &[
         "session",
         "first",
         "run",
@@ -88,23 +73,19 @@ pub(super) const RUNS: Table = Table {
         "heard",
         "activity",
     ],
-    n_keys: 2,
-};
-pub(super) const ASKS: Table = Table {
-    name: "asks",
-    columns: &["session", "seq", "ask", "run", "at", "answered", "decision"],
-    n_keys: 2,
-};
-pub(super) const COMMANDS: Table = Table {
-    name: "commands",
-    columns: &["session", "number", "at", "word", "ask", "body"],
-    n_keys: 2,
-};
-pub(super) const NATIVES: Table = Table {
-    name: "natives",
-    columns: &["native", "session"],
-    n_keys: 2,
-};
+    2,
+);
+pub(super) const ASKS: Table = Table::new(
+    "asks",
+    &["session", "seq", "ask", "run", "at", "answered", "decision"],
+    2,
+);
+pub(super) const COMMANDS: Table = Table::new(
+    "commands",
+    &["session", "number", "at", "word", "ask", "body"],
+    2,
+);
+pub(super) const NATIVES: Table = Table::new("natives", &["native", "session"], 2);
 
 pub(super) const TABLES: [&Table; 10] = [
     &SESSIONS,
@@ -120,6 +101,14 @@ pub(super) const TABLES: [&Table; 10] = [
 ];
 
 impl Table {
+    const fn new(name: &'static str, columns: &'static [&'static str], n_keys: usize) -> Self {
+        Self {
+            name,
+            columns,
+            n_keys,
+        }
+    }
+
     /// The checksum of a row with these values, in the order of the columns.
     pub(super) fn sum(&self, values: &[ValueRef<'_>]) -> i64 {
         let mut sum = hash(0, self.name.as_bytes());
@@ -138,6 +127,7 @@ impl Table {
 
     /// Verifies the checksum of a row: its columns from `first` on, followed by `sum`.
     pub(super) fn is_whole(&self, row: &Row<'_>, first: usize) -> bool {
+        // An array, because every row that is read passes here; `SESSIONS` is the widest table.
         let mut values = [ValueRef::Null; 11];
         let values = &mut values[..self.columns.len()];
         for (n, value) in values.iter_mut().enumerate() {
@@ -176,7 +166,69 @@ impl Table {
         Ok(rows.next()?.map(|row| self.is_whole(row, 0)))
     }
 
-    /// Writes the checksum of a row. Call [`Self::check`] before changing a row: a new checksum on
+    /// Fails when the row with this key is damaged, which is `damage` of `session`.
+    pub(super) fn verify(
+        &self,
+        conn: &Connection,
+        key: &[&dyn ToSql],
+        (session, damage): (&SessionId<'_>, Damage),
+    ) -> Result<()> {
+        match self.check(conn, key)? {
+            Some(false) => Err(Error::damaged(session, damage)),
+            Some(true) | None => Ok(()),
+        }
+    }
+
+    /// Changes a row, unless it is damaged: a new checksum would hide that. The statement takes the key
+    /// first, then `values`.
+    pub(super) fn update(
+        &self,
+        conn: &Connection,
+        key: &[&dyn ToSql],
+        damage: (&SessionId<'_>, Damage),
+        statement: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<()> {
+        self.verify(conn, key, damage)?;
+        conn.prepare_cached(statement)?
+            .execute(params_from_iter(key.iter().chain(values)))?;
+        self.seal(conn, key)
+    }
+
+    /// Adds a row of these values, in the order of the columns, with its checksum.
+    pub(super) fn insert(&self, conn: &Connection, row: &[ValueRef<'_>]) -> rusqlite::Result<()> {
+        self.put("INSERT", conn, row)
+    }
+
+    /// The same; false when a unique column has the value already.
+    pub(super) fn insert_new(&self, conn: &Connection, row: &[ValueRef<'_>]) -> Result<bool> {
+        match self.insert(conn, row) {
+            Err(err) if err.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Ok(false)
+            }
+            inserted => Ok(inserted.map(|()| true)?),
+        }
+    }
+
+    /// The same in place of the row that has the key, if there is one.
+    pub(super) fn replace(&self, conn: &Connection, row: &[ValueRef<'_>]) -> rusqlite::Result<()> {
+        self.put("REPLACE", conn, row)
+    }
+
+    fn put(&self, verb: &str, conn: &Connection, row: &[ValueRef<'_>]) -> rusqlite::Result<()> {
+        let (name, columns) = (self.name, self.list(""));
+        let marks = vec!["?"; row.len() + 1].join(", ");
+        let sql = format!("{verb} INTO {name} ({columns}) VALUES ({marks})");
+        let sum = ValueRef::Integer(self.sum(row));
+        let values = row.iter().chain([&sum]);
+        conn.prepare_cached(&sql)?
+            .execute(params_from_iter(
+                values.map(|it| ToSqlOutput::Borrowed(*it)),
+            ))
+            .map(drop)
+    }
+
+    /// Writes the checksum of a row. Call [`Self::verify`] before changing a row: a new checksum on
     /// a damaged row would hide the damage.
     pub(super) fn seal(&self, conn: &Connection, key: &[&dyn ToSql]) -> Result<()> {
         let sql = format!(
@@ -208,11 +260,11 @@ impl Table {
     }
 }
 
-/// Rows that are looked at between two reports of progress.
+/// Rows between two reports of progress.
 const PIECE: i64 = 2000;
 
-/// Gives every row of a store that had no checksums its own; `tell` hears how many of how many have one.
-pub(super) fn seal_all(conn: &Connection, tell: &mut dyn FnMut(u64, u64)) -> Result<(), Fault> {
+/// Gives every row of a store that had no checksums its own; `progress` is called with how many of how many have one.
+pub(super) fn seal_all(conn: &Connection, progress: &mut dyn FnMut(u64, u64)) -> Result<(), Fault> {
     let mut total = 0;
     for table in TABLES {
         let sql = format!("SELECT count(*) FROM {}", table.name);
@@ -231,13 +283,14 @@ pub(super) fn seal_all(conn: &Connection, tell: &mut dyn FnMut(u64, u64)) -> Res
                 conn.prepare_cached(&sql)?.execute([rowid, sum])?;
             }
             n_done += piece.len() as u64;
-            tell(n_done, total);
+            progress(n_done, total);
         }
     }
     Ok(())
 }
 
-/// The next rows with their checksums; they are changed when nothing reads the table.
+/// The next rows with their checksums, as a list: SQLite leaves undefined what a query returns for rows that
+/// are changed while it runs.
 fn piece(conn: &Connection, table: &Table, after: i64) -> Result<Vec<(i64, i64)>, Fault> {
     let sql = format!(
         "SELECT rowid, {} FROM {} WHERE rowid > ?1 ORDER BY rowid LIMIT {PIECE}",

@@ -1,8 +1,8 @@
 //! Commands to the owner, and the asks that are answered through them.
 
 use bytes::Bytes;
-use model::{AskId, RunId, SessionId, Timestamp};
-use rusqlite::types::ValueRef;
+use model::{AskId, Decision, RunId, SessionId, Timestamp};
+use rusqlite::types::ValueRef::{self, Integer};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::checksum::{ASKS, COMMANDS};
@@ -11,7 +11,6 @@ use super::logs::LogRow;
 use super::sessions::{self, find_key};
 use crate::command::{Command, CommandBody, Enqueued, MAX_COMMANDS, PromptTarget, WaitingAsk};
 use crate::error::{Damage, Error, Result};
-use crate::sql_enum;
 
 pub(super) fn command(
     conn: &Connection,
@@ -37,34 +36,17 @@ pub(super) fn command(
         CommandBody::Prompt(body) => ("prompt", None, body),
         CommandBody::Abort(body) => ("abort", None, body),
         CommandBody::Settle { ask, answer } => ("settle", Some(*ask as i64), answer),
-        CommandBody::Damaged => {
-            return Err(Error::Damaged {
-                session: id.clone(),
-                row: Damage::Command(log.commands),
-            });
-        }
+        CommandBody::Damaged => return Err(Error::damaged(id, Damage::Command(log.commands))),
     };
-    let sum = COMMANDS.sum(&[
-        ValueRef::Integer(session),
-        ValueRef::Integer(number),
-        ValueRef::Integer(now.millis()),
-        ValueRef::Text(word.as_bytes()),
-        ask.map_or(ValueRef::Null, ValueRef::Integer),
+    let row = [
+        Integer(session),
+        Integer(number),
+        Integer(now.millis()),
+        word.into(),
+        ask.map_or(ValueRef::Null, Integer),
         ValueRef::Blob(body),
-    ]);
-    conn.prepare_cached(
-        "INSERT INTO commands (session, number, at, word, ask, body, sum)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?
-    .execute(params![
-        session,
-        number,
-        now.millis(),
-        word,
-        ask,
-        &body[..],
-        sum
-    ])?;
+    ];
+    COMMANDS.insert(conn, &row)?;
     Ok(log.commands)
 }
 
@@ -75,14 +57,7 @@ pub(super) fn enqueue(
     prompt: Bytes,
     now: Timestamp,
 ) -> Result<Enqueued> {
-    match home {
-        PromptTarget::Session(_) => (),
-        PromptTarget::New(new) => _ = sessions::create(conn, new, now)?,
-        PromptTarget::Either(new) => match sessions::create(conn, new, now) {
-            Ok(_) | Err(Error::SessionExists { .. }) => (),
-            Err(err) => return Err(err),
-        },
-    }
+    home.create(|new| sessions::create(conn, new, now))?;
     let id = home.session();
     let session = find_key(conn, id)?;
     let position: i64 = conn
@@ -107,10 +82,12 @@ pub(super) fn commands(
         "SELECT session, number, at, word, ask, body, sum FROM commands
          WHERE session = ?1 AND number > ?2 ORDER BY number",
     )?;
+    // Cursors come from clients: a number beyond the column's type is simply the end.
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![session, after], |row| {
         Ok(Command {
             number: row.get::<_, i64>(1)? as u64,
+            // A damaged one is listed all the same: its owner has to mark it as done.
             at: Timestamp::from_millis(row.get(2).unwrap_or_default()),
             order: match COMMANDS.is_whole(row, 0) {
                 true => order(row)?,
@@ -185,16 +162,11 @@ pub(super) fn settle(
 ) -> Result<u64> {
     let session = find_key(conn, id)?;
     let key: [&dyn ToSql; 2] = [&session, &i64::try_from(seq).unwrap_or(i64::MAX)];
-    // Both the ask and its event must be undamaged.
-    let is_whole = match ASKS.check(conn, &key)? {
-        Some(is_whole) => is_whole && with_line(conn, session, seq, |_| ())?.is_some(),
-        None => true,
-    };
-    if !is_whole {
-        return Err(Error::Damaged {
-            session: id.clone(),
-            row: Damage::Ask(seq),
-        });
+    // Both the ask and its event must be undamaged: an altered question must not be answered.
+    if let Some(is_whole) = ASKS.check(conn, &key)?
+        && !(is_whole && with_line(conn, session, seq, |_| ())?.is_some())
+    {
+        return Err(Error::damaged(id, Damage::Ask(seq)));
     }
     let found = conn
         .prepare_cached("SELECT answered, decision FROM asks WHERE session = ?1 AND seq = ?2")?
@@ -214,12 +186,11 @@ pub(super) fn settle(
             return Err(Error::Answered {
                 session: id.clone(),
                 seq,
-                decision: decision.and_then(|it| sql_enum::find_decision(&it)),
+                decision: decision.as_deref().and_then(Decision::find),
             });
         }
     }
-    conn.prepare_cached("UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2")?
-        .execute(params![session, seq as i64])?;
-    ASKS.seal(conn, &key)?;
+    let change = "UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2";
+    ASKS.update(conn, &key, (id, Damage::Ask(seq)), change, &[])?;
     command(conn, id, &CommandBody::Settle { ask: seq, answer }, now)
 }

@@ -19,8 +19,8 @@ use crate::entry::Read;
 use crate::error::{Damage, Fault};
 use crate::report::{DamagedRow, Report};
 
-/// Words of SQLite that are kept.
-const MAX_WORDS: u32 = 20;
+/// SQLite's messages that are kept.
+const MAX_MESSAGES: u32 = 20;
 
 pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
     let conn = open_read_only(path)?;
@@ -61,13 +61,13 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, Fault> {
 }
 
 fn structure(conn: &Connection) -> Vec<String> {
-    let words = || -> rusqlite::Result<Vec<String>> {
-        let mut statement = conn.prepare(&format!("PRAGMA integrity_check({MAX_WORDS})"))?;
+    let messages = || -> rusqlite::Result<Vec<String>> {
+        let mut statement = conn.prepare(&format!("PRAGMA integrity_check({MAX_MESSAGES})"))?;
         statement.query_map([], |row| row.get(0))?.collect()
     };
-    match words() {
-        Ok(words) if words == ["ok"] => Vec::new(),
-        Ok(words) => words,
+    match messages() {
+        Ok(messages) if messages == ["ok"] => Vec::new(),
+        Ok(messages) => messages,
         Err(err) => vec![err.to_string()],
     }
 }
@@ -119,6 +119,7 @@ impl ExaminedSessions {
                 found.entry(key).or_insert(None);
             }
         });
+        // `check` goes through the same tables and reports them.
         sessions.unreadable.clear();
         sessions.keys = found.into_iter().collect();
         sessions.keys.sort_by_key(|it| it.0);
@@ -191,7 +192,7 @@ impl ExaminedSessions {
     }
 }
 
-/// What a row of each table is, by its session's key; events are gone through with their logs.
+/// The session and the name of a row; events are checked with their logs.
 type RowName = fn(&Row<'_>) -> (i64, Damage);
 
 const TABLES: [(&Table, RowName); 7] = [
@@ -213,7 +214,7 @@ fn int(row: &Row<'_>, column: usize) -> i64 {
     row.get(column).unwrap_or_default()
 }
 
-/// The last event of a session: as its log says, or where that is damaged, the last that is there.
+/// The last event of a session: from its log row, or if that is damaged, the last event that exists.
 pub(super) fn head(conn: &Connection, key: i64) -> Result<u64, Fault> {
     let sql = format!("SELECT {} FROM logs WHERE session = ?1", LOGS.list(""));
     let log = conn

@@ -29,7 +29,7 @@ impl Files {
         )
     }
 
-    /// Only the main file, for a store on a full disk: the others come and go.
+    /// Only the main file, for a store on a full disk: without a writer the others come and go.
     pub(super) fn of_cramped(store: &Path) -> Self {
         Self(
             id(store)

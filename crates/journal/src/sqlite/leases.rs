@@ -21,12 +21,10 @@ pub(super) fn acquire(
     takeover: &Takeover,
 ) -> Result<Lease> {
     let mut log = LogRow::find(conn, session)?;
-    if let Some(holder) = log.holder(now).filter(|it| !it.may_be_replaced(takeover)) {
-        return Err(Error::Held {
-            session: session.clone(),
-            owner: holder.owner,
-        });
+    if let Some(holder) = log.holder(now) {
+        holder.check_takeover(session, takeover)?;
     }
+    // Also for the same owner: an append from before a crash must not pass.
     log.epoch = next_epoch(conn)?;
     log.held = Some((owner.clone(), now.plus(ttl)));
     log.write(conn)?;
@@ -52,6 +50,7 @@ pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<()> {
         Err(Error::Fenced { .. } | Error::NoSession { .. }) => return Ok(()),
         Err(err) => return Err(err),
     };
+    // A new epoch also fences an append of this owner that is still on its way.
     log.epoch = next_epoch(conn)?;
     log.held = None;
     log.write(conn)

@@ -80,6 +80,7 @@ impl PageReader<'_> {
         let mut rows = statement.query(params![first, last])?;
         while self.room.has_some() {
             let Some(row) = rows.next()? else { break };
+            // The rows come in order: another number means that one is missing before it.
             let found = row.get(0).map(seq).ok();
             if found != Some(self.last + 1) {
                 break;
@@ -147,10 +148,7 @@ pub(super) fn frames(
         let frame = match frame(row) {
             Some(frame) => frame,
             None if frames.is_empty() => {
-                return Err(Error::Damaged {
-                    session: session.clone(),
-                    row: Damage::Frame(seq(row.get(0)?)),
-                });
+                return Err(Error::damaged(session, Damage::Frame(seq(row.get(0)?))));
             }
             // Report the missing rows to the reader.
             None => break,
@@ -161,7 +159,8 @@ pub(super) fn frames(
     Ok(frames)
 }
 
-/// What `read` makes of the line of an event, where it stands: it may be long. Absent when it is damaged.
+/// Calls `read` with the line of an event in SQLite's memory, because it may be long. `None` when it is
+/// damaged.
 pub(super) fn with_line<T>(
     conn: &Connection,
     session: i64,

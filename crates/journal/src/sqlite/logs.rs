@@ -1,8 +1,8 @@
 //! Where a session's log stands and who may write it: the one row that every append changes.
 
 use model::SessionId;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::types::ValueRef::{Integer, Null};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::checksum::LOGS;
 use crate::clock::Moment;
@@ -29,13 +29,8 @@ impl LogRow {
             )?
             .query_row([id.as_str()], |row| Self::read(row, 0))
             .optional()?
-            .ok_or_else(|| Error::NoSession {
-                session: id.clone(),
-            })?;
-        log.ok_or_else(|| Error::Damaged {
-            session: id.clone(),
-            row: Damage::Log,
-        })
+            .ok_or_else(|| Error::no_session(id))?;
+        log.ok_or_else(|| Error::damaged(id, Damage::Log))
     }
 
     /// The columns of [`LOGS`] from `first` on; absent when they are damaged.
@@ -68,19 +63,12 @@ impl LogRow {
     /// Fails with a fence error if the lease was taken over.
     pub(super) fn fence(conn: &Connection, lease: &Lease) -> Result<Self> {
         let log = Self::find(conn, &lease.session)?;
-        if log.epoch != lease.epoch {
-            return Err(Error::Fenced {
-                session: lease.session.clone(),
-                epoch: lease.epoch,
-                current: log.epoch,
-            });
-        }
+        // A lapsed lease still writes: only the next owner ends it, so no clock decides what is stored.
+        lease.check_epoch(log.epoch)?;
         Ok(log)
     }
 
     pub(super) fn make(conn: &Connection, session: i64) -> Result<()> {
-        conn.prepare_cached("INSERT INTO logs (session) VALUES (?1)")?
-            .execute([session])?;
         let log = Self {
             session,
             head: 0,
@@ -93,37 +81,22 @@ impl LogRow {
     }
 
     pub(super) fn write(&self, conn: &Connection) -> Result<()> {
-        let [head, bytes, commands, epoch] =
-            [self.head, self.bytes, self.commands, self.epoch].map(|it| it as i64);
-        let owner = self.held.as_ref().map(|it| it.0.as_str());
-        let era = self.held.as_ref().map(|it| &*it.1.era);
-        let until = self.held.as_ref().map(|it| it.1.millis);
-        let sum = LOGS.sum(&[
-            ValueRef::Integer(self.session),
-            ValueRef::Integer(head),
-            ValueRef::Integer(bytes),
-            ValueRef::Integer(commands),
-            ValueRef::Integer(epoch),
-            ValueRef::from(owner),
-            ValueRef::from(era),
-            until.map_or(ValueRef::Null, ValueRef::Integer),
-        ]);
-        conn.prepare_cached(
-            "UPDATE logs SET head = ?2, bytes = ?3, commands = ?4, epoch = ?5, owner = ?6,
-                    lease_era = ?7, lease_until = ?8, sum = ?9 WHERE session = ?1",
-        )?
-        .execute(params![
-            self.session,
-            head,
-            bytes,
-            commands,
-            epoch,
-            owner,
-            era,
-            until,
-            sum
-        ])?;
-        Ok(())
+        let (owner, until) = self
+            .held
+            .as_ref()
+            .map(|(owner, until)| (owner, until))
+            .unzip();
+        let row = [
+            Integer(self.session),
+            Integer(self.head as i64),
+            Integer(self.bytes as i64),
+            Integer(self.commands as i64),
+            Integer(self.epoch as i64),
+            owner.map(Owner::as_str).into(),
+            until.map(|it| &*it.era).into(),
+            until.map_or(Null, |it| Integer(it.millis)),
+        ];
+        Ok(LOGS.replace(conn, &row)?)
     }
 
     pub(super) fn holder(&self, now: &Moment) -> Option<Holder> {

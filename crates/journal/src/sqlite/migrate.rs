@@ -62,12 +62,15 @@ pub(super) fn check_unused(path: &Path) -> Result<(), Fault> {
 }
 
 /// All steps are one transaction: a store is of one version or of another.
-pub(super) fn migrate(conn: &mut Connection, tell: &mut dyn FnMut(OpenNote)) -> Result<(), Fault> {
-    // Looking takes no room on a full disk.
+pub(super) fn migrate(
+    conn: &mut Connection,
+    notify: &mut dyn FnMut(OpenNote),
+) -> Result<(), Fault> {
+    // A read needs no space on a full disk; a transaction would.
     if version(conn)? == KNOWN {
         return Ok(());
     }
-    // Two programs may open a new store at once: the version is read where only one can be.
+    // Two programs may open a new store at once: read the version again under the write lock.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&tx)?;
     if found > KNOWN {
@@ -79,15 +82,15 @@ pub(super) fn migrate(conn: &mut Connection, tell: &mut dyn FnMut(OpenNote)) -> 
         tx.execute_batch(step.sql)?;
     }
     if steps.iter().any(|it| it.seals) {
-        let mut told = |done, total| {
+        let mut progress = |done, total| {
             if found > 0 {
-                tell(OpenNote::Upgrading { done, total });
+                notify(OpenNote::Upgrading { done, total });
             }
         };
-        checksum::seal_all(&tx, &mut told)?;
+        checksum::seal_all(&tx, &mut progress)?;
     }
     tx.pragma_update(None, "user_version", KNOWN)?;
     tx.commit()?;
-    // Whose store it is has to be known also when the log of changes is lost.
+    // The store's id must survive the loss of the write-ahead log: without it, the witness cannot be matched.
     Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
 }

@@ -19,7 +19,7 @@ use crate::open_note::{LostData, OpenNote};
 /// How long a writer waits for another program's transaction; those take milliseconds.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Between two looks whether another one has finished.
+/// Between two attempts to lock a store.
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// A check reads every page: below this it takes tens of milliseconds, above it only what lists and
@@ -35,11 +35,11 @@ pub(super) struct Opened {
     pub(super) witness: Option<Witness>,
 }
 
-pub(super) fn writer(path: &Path, tell: &mut dyn FnMut(OpenNote)) -> Result<Opened, Fault> {
-    // SQLite does not wait for others where the mode of the log changes: one opens at a time.
-    let turn = OpenLock::take(path)?;
-    if let Some(lost) = find_losses(path, turn.is_new)? {
-        tell(OpenNote::Lost(lost));
+pub(super) fn writer(path: &Path, notify: &mut dyn FnMut(OpenNote)) -> Result<Opened, Fault> {
+    // SQLite does not wait for other connections while the journal mode changes: one opens at a time.
+    let lock = OpenLock::take(path)?;
+    if let Some(lost) = find_losses(path, lock.is_new)? {
+        notify(OpenNote::Lost(lost));
     }
     migrate::check_alone(path)?;
     let mut conn = connect(path)?;
@@ -57,7 +57,7 @@ pub(super) fn writer(path: &Path, tell: &mut dyn FnMut(OpenNote)) -> Result<Open
     conn.pragma_update(None, "cache_size", -300)?;
     // A burst may grow the write-ahead log; the space is released after a checkpoint.
     conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
-    migrate::migrate(&mut conn, tell)?;
+    migrate::migrate(&mut conn, notify)?;
     check(&conn, path)?;
     let witness = Witness::open(path, store_id(&conn)?).ok();
     Ok(Opened {
@@ -89,7 +89,7 @@ fn find_losses(path: &Path, is_new: bool) -> Result<Option<LostData>, Fault> {
     // Closing it would fold the log into the store, and delete it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let sessions = match migrate::version(&conn)? {
-        // It was lost with all that it ever had.
+        // The file was truncated or replaced by an empty one.
         0 => noted.iter().map(Slot::all_lost).collect(),
         migrate::KNOWN if store_id(&conn)? == id => witness::missing(&conn, &noted)?,
         _ => Vec::new(),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use model::{Origin, SessionId, Timestamp};
 use rusqlite::types::Value;
+use rusqlite::types::ValueRef::Integer;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 
 use super::checksum::{ASKS, COMMANDS, EPOCHS, FRAMES, LOGS, NATIVES, RUNS, SESSIONS};
@@ -18,7 +19,7 @@ use super::logs::LogRow;
 use super::open::{self, OpenLock};
 use super::{append, leases, log, migrate, sessions, witness};
 use crate::clock::{Clock, Moment, SystemClock};
-use crate::entry::{Batch, Effect, Entry, Read, Stored};
+use crate::entry::{Batch, Effect, Entry, Read, Stored, StoredFrame};
 use crate::error::{Damage, Error, Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::line::Line;
@@ -29,13 +30,10 @@ pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
     let turn = OpenLock::take_of(path)?;
     migrate::check_unused(path)?;
     let old = open_read_only(path)?;
-    let version = migrate::version(&old)?;
-    if version != migrate::KNOWN {
+    let found = migrate::version(&old)?;
+    if found != migrate::KNOWN {
         let known = migrate::KNOWN;
-        return Err(Fault::Newer {
-            found: version,
-            known,
-        });
+        return Err(Fault::Newer { found, known });
     }
     let new_path = open::beside(path, ".new");
     remove(&new_path)?;
@@ -61,6 +59,7 @@ pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
             Err(err) => return Err(err.into()),
         }
     }
+    // It describes the old write-ahead log, which has been moved away.
     remove_file(&open::beside(path, "-shm"))?;
     fs::rename(&new_path, path)?;
     fs::rename(
@@ -157,18 +156,13 @@ impl Salvage<'_> {
 
     fn session(&mut self, key: i64, id: Option<&SessionId<'static>>) -> Result<()> {
         let head = head(self.old, key)?;
-        let entry = match id {
-            Some(_) => self.entry(key)?,
-            None => None,
-        };
-        let known = match entry {
-            Some(known) => known,
-            None => {
-                let known = self.guess(key, head);
-                self.record_loss(&known.new.id, Damage::Entry);
-                known
-            }
-        };
+        // One without an id is damaged.
+        let entry = id.map(|_| self.entry(key)).transpose()?.flatten();
+        let known = entry.unwrap_or_else(|| {
+            let known = self.guess(key, head);
+            self.record_loss(&known.new.id, Damage::Entry);
+            known
+        });
         let id = known.new.id.clone();
         sessions::create(self.new, &known.new, known.created_at)?;
         let owner = Owner::new("repair");
@@ -279,7 +273,7 @@ impl Salvage<'_> {
         id: &SessionId<'static>,
         key: i64,
         seq: u64,
-    ) -> Result<Option<crate::entry::StoredFrame>> {
+    ) -> Result<Option<StoredFrame>> {
         let sql = format!("SELECT {} FROM frames WHERE key = ?1", FRAMES.list(""));
         let found = self
             .old
@@ -297,12 +291,7 @@ impl Salvage<'_> {
     }
 
     /// An event that no longer fits its run is kept without its effects.
-    fn append(
-        &self,
-        lease: &Lease,
-        stored: &Stored,
-        frame: Option<crate::entry::StoredFrame>,
-    ) -> Result<()> {
+    fn append(&self, lease: &Lease, stored: &Stored, frame: Option<StoredFrame>) -> Result<()> {
         let event = stored.event();
         let mut entry = Entry {
             seq: stored.seq,
@@ -322,6 +311,7 @@ impl Salvage<'_> {
             };
             append::append(self.new, lease, &batch, self.now).map(drop)
         };
+        // A failed append leaves half of its rows, so each has a savepoint.
         self.new.execute_batch("SAVEPOINT event")?;
         match put(entry.clone()) {
             Ok(()) => (),
@@ -356,6 +346,7 @@ impl Salvage<'_> {
             let sql = format!("SELECT {names} FROM {name} WHERE session = ?1");
             let mut statement = self.old.prepare_cached(&sql)?;
             let mut rows = statement.query([key])?;
+            // An unreadable page ends the table early; the runs and asks of the events are there anyway.
             while let Ok(Some(row)) = rows.next() {
                 if !table.is_whole(row, 0) {
                     continue;
@@ -386,17 +377,11 @@ impl Salvage<'_> {
             let native: String = match row.get(0) {
                 Ok(native) if NATIVES.is_whole(row, 0) => native,
                 _ => {
-                    self.lost.push(DamagedRow {
-                        session: id.clone(),
-                        row: Damage::Native,
-                    });
+                    self.record_loss(id, Damage::Native);
                     continue;
                 }
             };
-            self.new
-                .prepare_cached("INSERT OR IGNORE INTO natives (native, session) VALUES (?1, ?2)")?
-                .execute(params![native, session])?;
-            NATIVES.seal(self.new, &[&native, &session])?;
+            NATIVES.insert_new(self.new, &[native.as_str().into(), Integer(session)])?;
         }
         Ok(())
     }
@@ -417,31 +402,20 @@ impl Salvage<'_> {
             let number: i64 = row.get(1).unwrap_or_default();
             log.commands = log.commands.max(number as u64);
             if !COMMANDS.is_whole(row, 0) {
-                self.lost.push(DamagedRow {
-                    session: id.clone(),
-                    row: Damage::Command(number as u64),
-                });
+                self.record_loss(id, Damage::Command(number as u64));
                 continue;
             }
-            let ask: Option<i64> = row.get(4)?;
-            self.new
-                .prepare_cached(
-                    "INSERT INTO commands (session, number, at, word, ask, body)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                )?
-                .execute(params![
-                    log.session,
-                    number,
-                    row.get::<_, i64>(2)?,
-                    row.get::<_, String>(3)?,
-                    ask,
-                    row.get::<_, Vec<u8>>(5)?
-                ])?;
-            COMMANDS.seal(self.new, &[&log.session, &number])?;
-            if let Some(ask) = ask {
+            let mut values = [Integer(log.session); 6];
+            for (n, value) in values.iter_mut().enumerate().skip(1) {
+                *value = row.get_ref(n)?;
+            }
+            COMMANDS.insert(self.new, &values)?;
+            if let Some(ask) = row.get::<_, Option<i64>>(4)? {
+                let change = "UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2";
                 self.new
-                    .prepare_cached("UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2")?
-                    .execute(params![log.session, ask])?;
+                    .prepare_cached(change)?
+                    .execute([log.session, ask])?;
+                // Its ask may be lost.
                 if ASKS.check(self.new, &[&log.session, &ask])?.is_some() {
                     ASKS.seal(self.new, &[&log.session, &ask])?;
                 }

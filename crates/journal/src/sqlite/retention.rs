@@ -54,7 +54,7 @@ fn mark_removed(conn: &Connection, key: i64) -> Result<()> {
     Ok(())
 }
 
-/// All sessions, the longest idle first. What is damaged is not removed for what it seems to say.
+/// All sessions, the longest idle first. A damaged one counts as busy: its times cannot be trusted.
 fn candidates(conn: &Connection, steady: &Moment) -> Result<Vec<Candidate<i64>>> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {}, {},
@@ -100,6 +100,7 @@ pub(super) fn sweep(conn: &Connection) -> Result<bool> {
             SWEEP
         ])?;
     }
+    // Events and frames are deleted in steps; an empty step means that none is left.
     if n_deleted == 0 {
         conn.prepare_cached("DELETE FROM doomed WHERE session = ?1")?
             .execute([session])?;
@@ -110,10 +111,12 @@ pub(super) fn sweep(conn: &Connection) -> Result<bool> {
 /// Gives free pages back to the disk; whether there are more that can be given.
 fn release_pages(conn: &Connection) -> Result<bool> {
     let n_before = free_pages(conn)?;
+    // The pragma frees pages while its rows are stepped through, so all of them are read.
     let mut vacuum = conn.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM})"))?;
     let mut rows = vacuum.query([])?;
     while rows.next()?.is_some() {}
     let n_after = free_pages(conn)?;
+    // A store from before `auto_vacuum` never shrinks: without progress this would loop.
     Ok(n_after > 0 && n_after < n_before)
 }
 

@@ -1,6 +1,6 @@
 //! Runs: those of a session, and open ones.
 
-use model::{RunId, SessionId, Timestamp};
+use model::{Outcome, RunId, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::checksum::{LOGS, RUNS};
@@ -10,7 +10,6 @@ use super::sessions::{self, find_key};
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::run::{OpenRun, Overview, Run, RunEnd};
-use crate::sql_enum;
 
 /// The columns [`run`] reads: those of [`RUNS`], then the session's name.
 const COLUMNS: &str =
@@ -33,7 +32,7 @@ pub(super) fn runs(
     undamaged(rows)
 }
 
-/// Those that are not damaged: their events tell what the others were.
+/// Skips damaged rows; the events of those runs are still in the log.
 fn undamaged<T>(rows: impl Iterator<Item = rusqlite::Result<Option<T>>>) -> Result<Vec<T>> {
     Ok(rows
         .filter_map(Result::transpose)
@@ -46,6 +45,7 @@ pub(super) fn overview(
     session: &SessionId<'static>,
     n_runs: u32,
 ) -> Result<Option<Overview>> {
+    // Otherwise a run could end between two queries, and the parts would contradict each other.
     let moment = conn.unchecked_transaction()?;
     let Some(found) = sessions::find(&moment, session)? else {
         return Ok(None);
@@ -106,6 +106,6 @@ fn run_end(row: &Row<'_>, seq: u64) -> rusqlite::Result<RunEnd> {
     Ok(RunEnd {
         seq,
         at: Timestamp::from_millis(row.get(5)?),
-        outcome: sql_enum::find_outcome(outcome).ok_or(rusqlite::Error::InvalidQuery)?,
+        outcome: Outcome::find(outcome).ok_or(rusqlite::Error::InvalidQuery)?,
     })
 }

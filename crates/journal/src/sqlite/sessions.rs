@@ -35,6 +35,7 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
         new.title.as_deref(),
         new.cwd.as_deref(),
     ]);
+    // Checked first: a violated constraint would not name the session.
     if find_key(conn, &new.id).is_ok() {
         return Err(Error::SessionExists {
             session: new.id.clone(),
@@ -60,21 +61,7 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
     let key = conn.last_insert_rowid();
     SESSIONS.seal(conn, &[&key])?;
     LogRow::make(conn, key)?;
-    Ok(Session {
-        id: new.id.clone(),
-        engine: new.engine.clone(),
-        native: None,
-        cwd: new.cwd.clone(),
-        title: new.title.clone(),
-        created_at: now,
-        active_at: now,
-        activity: activity as u64,
-        head: 0,
-        bytes: 0,
-        state: State::Idle,
-        queued: 0,
-        parent: new.parent.clone(),
-    })
+    find(conn, &new.id)?.ok_or_else(|| Error::no_session(&new.id))
 }
 
 /// The next number in the order of the list. A damaged counter continues after the newest session.
@@ -120,26 +107,16 @@ pub(super) fn find_native(
         })
         .optional()?;
     // A damaged name could make an agent resume another session.
-    if let Some((key, _)) = &found
-        && NATIVES.check(conn, &[&native.as_str(), key])? == Some(false)
-    {
-        return Err(Error::Damaged {
-            session: native.clone(),
-            row: Damage::Native,
-        });
+    if let Some((key, _)) = &found {
+        NATIVES.verify(conn, &[&native.as_str(), key], (native, Damage::Native))?;
     }
     undamaged(found.map(|it| it.1), native)
 }
 
 fn undamaged(found: Option<Option<Session>>, id: &SessionId<'static>) -> Result<Option<Session>> {
-    match found {
-        None => Ok(None),
-        Some(Some(session)) => Ok(Some(session)),
-        Some(None) => Err(Error::Damaged {
-            session: id.clone(),
-            row: Damage::Entry,
-        }),
-    }
+    found
+        .map(|it| it.ok_or_else(|| Error::damaged(id, Damage::Entry)))
+        .transpose()
 }
 
 pub(super) fn list(
@@ -148,6 +125,7 @@ pub(super) fn list(
     after: Option<&ListCursor>,
     limit: u32,
 ) -> Result<Listing> {
+    // One more than wanted tells whether there is another page.
     let limit = limit.max(1) as usize;
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS}
@@ -177,25 +155,16 @@ pub(super) fn list(
 
 pub(super) fn rename(conn: &Connection, id: &SessionId<'static>, title: &str) -> Result<()> {
     let key = find_key(conn, id)?;
-    if SESSIONS.check(conn, &[&key])? == Some(false) {
-        return Err(Error::Damaged {
-            session: id.clone(),
-            row: Damage::Entry,
-        });
-    }
-    conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE key = ?1")?
-        .execute(params![key, title])?;
-    write_search(conn, key)?;
-    SESSIONS.seal(conn, &[&key])
+    let change = "UPDATE sessions SET title = ?2 WHERE key = ?1";
+    SESSIONS.update(conn, &[&key], (id, Damage::Entry), change, &[&title])?;
+    write_search(conn, key)
 }
 
 pub(super) fn find_key(conn: &Connection, id: &SessionId<'static>) -> Result<i64> {
     conn.prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
         .query_row([id.as_str()], |row| row.get(0))
         .optional()?
-        .ok_or_else(|| Error::NoSession {
-            session: id.clone(),
-        })
+        .ok_or_else(|| Error::no_session(id))
 }
 
 /// Absent when its entry is damaged.

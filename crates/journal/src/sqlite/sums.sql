@@ -1,4 +1,4 @@
--- A checksum beside every row, over all that the program reads of it and over its place: see `sum.rs`.
+-- A checksum beside every row, over all that the program reads of it and over its place: see `checksum.rs`.
 -- The rows that are there already get theirs in the same transaction.
 ALTER TABLE sessions ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE logs ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;

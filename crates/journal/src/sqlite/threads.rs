@@ -1,6 +1,5 @@
 //! The threads that own the connections, and how work gets to them.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,6 +31,7 @@ const STACK: usize = 512 << 10;
 
 type ReadJob = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 
+#[derive(Debug)]
 pub(super) struct Threads {
     /// Absent once the journal is being dropped, so that the threads see the end of their queues.
     queues: Option<Queues>,
@@ -47,6 +47,7 @@ pub(super) struct Threads {
     readers: Mutex<Vec<JoinHandle<()>>>,
 }
 
+#[derive(Debug)]
 struct Queues {
     writes: Sender<Box<dyn Job>>,
     reads: Sender<ReadJob>,
@@ -56,8 +57,8 @@ impl Threads {
     pub(super) async fn start(
         path: &Path,
         hints: &Arc<Watchers>,
-        way: OpenMode,
-        mut tell: impl FnMut(OpenNote) + Send + 'static,
+        mode: OpenMode,
+        mut notify: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
         let (writes, write_jobs) = mpsc::channel();
         let (reads, read_jobs) = mpsc::channel();
@@ -69,15 +70,15 @@ impl Threads {
             let path = path.clone();
             let is_cramped = Arc::clone(&is_cramped);
             move || {
-                let opened = open::writer(&path, &mut tell).and_then(WriteStore::new);
+                let opened = open::writer(&path, &mut notify).and_then(WriteStore::new);
                 let store = match opened {
                     Ok(store) => {
                         drop(ready.send(Ok(store.files.clone())));
                         Some(store)
                     }
-                    Err(fault) if way == OpenMode::ReadOnly && can_read(&path, &fault) => {
+                    Err(fault) if mode == OpenMode::ReadOnly && can_read(&path, &fault) => {
                         is_cramped.store(true, Ordering::Release);
-                        tell(OpenNote::ReadOnly(fault.to_string()));
+                        notify(OpenNote::ReadOnly(fault.to_string()));
                         drop(ready.send(Ok(Files::of_cramped(&path))));
                         let store = writer::refuse(&path, &write_jobs, &hints, fault);
                         is_cramped.store(false, Ordering::Release);
@@ -152,6 +153,7 @@ impl Threads {
         let (reply, answer) = oneshot::channel();
         let queues = self.queues.as_ref().ok_or(Fault::Closed)?;
         let n_reads = Arc::clone(&self.n_reads);
+        // Before the check for readers, so that two reads at once start the second one.
         n_reads.fetch_add(1, Ordering::Relaxed);
         self.ensure_readers()?;
         queues
@@ -190,6 +192,7 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        // The threads end when their queues do, after the work that is already in them.
         self.queues = None;
         let readers = self.readers.get_mut().map(std::mem::take);
         for handle in self
@@ -204,12 +207,6 @@ impl Drop for Threads {
     }
 }
 
-impl fmt::Debug for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Threads")
-    }
-}
-
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     thread::Builder::new()
         .name(name.to_owned())
@@ -219,15 +216,15 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
 
 static LOOKING: Mutex<()> = Mutex::new(());
 
-/// Takes turns with the other readers. A connection is opened for the first job, and again for the next
-/// where it could not be: what hindered it may be over.
+/// Takes jobs in turn with the other reader. A connection is opened for the first job, and again after a
+/// failure: its cause may be gone.
 fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>, is_cramped: &AtomicBool) {
     let mut conn = Err(Fault::Closed);
     loop {
         let next = jobs.lock().map(|jobs| jobs.recv());
         let Ok(Ok(job)) = next else { return };
         if is_cramped.load(Ordering::Acquire) {
-            // It has the store for itself, so the readers of this process take turns.
+            // Such a connection locks the whole store, so the readers of this process take turns.
             let _turn = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
             job(open::looker(path).as_ref().map_err(Fault::clone));
             continue;

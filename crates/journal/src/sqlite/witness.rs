@@ -76,6 +76,7 @@ impl Witness {
     }
 
     fn write(&self, key: i64, bytes: &[u8; SLOT]) -> io::Result<()> {
+        // Slot 0 is the header.
         let place = key.unsigned_abs() % N_SLOTS + 1;
         (&self.0).seek(SeekFrom::Start(place * SLOT as u64))?;
         (&self.0).write_all(bytes)
@@ -133,6 +134,7 @@ impl Slot {
         let n = |it: usize| Some(u64::from_le_bytes(body.get(it..it + 8)?.try_into().ok()?));
         let length = usize::from(*body.get(32)?);
         let name = body.get(33..33 + length)?;
+        // Keys begin with 1, so an empty slot is none.
         let key = i64::try_from(n(0)?).ok().filter(|it| *it != 0)?;
         Some(Self {
             key,
@@ -174,6 +176,7 @@ pub(super) fn missing(conn: &Connection, noted: &[Slot]) -> Result<Vec<LostSessi
         lost.push(LostSession {
             id: SessionId::new(slot.id.clone()),
             head: found.map(|it| it.head),
+            // After a power failure the witness may be behind the store.
             acknowledged: slot.head.max(head),
             commands: slot.commands.saturating_sub(commands),
         });

@@ -21,10 +21,10 @@ use crate::watch::{Change, Watchers};
 /// Jobs that share a commit. More would not make the sync cheaper, and would keep the first waiting.
 const MAX_GROUP: usize = 256;
 
-/// How often a watched store is looked at for what other programs wrote.
+/// How often a watched store is checked for commits of other programs.
 const FOREIGN_LOOK: Duration = Duration::from_millis(100);
 
-/// Between two tries to open a store that there was no room for.
+/// Between two attempts to open a store on a full disk.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// What a job has changed.
@@ -68,20 +68,21 @@ impl WriteStore {
         })
     }
 
-    /// Before a commit: how far it brings the sessions that it changes. What it removes is forgotten now, so
-    /// that it is not missed if the program dies right after the commit.
+    /// Before a commit: the new state of the sessions that it changes. Removed sessions are forgotten now, so
+    /// that they are not missed if the program dies right after the commit.
     fn prepare_notes(&self) -> Result<Vec<Slot>, Fault> {
         let mut touched = std::mem::take(&mut *keys(&self.touched));
         let Some(witness) = &self.witness else {
             return Ok(Vec::new());
         };
+        // One session may be changed many times in a group; its last state is noted once.
         touched.sort_unstable();
         touched.dedup();
         let mut slots = Vec::with_capacity(touched.len());
         for key in touched {
             match Slot::of(&self.conn, key)? {
                 Some(slot) => slots.push(slot),
-                // What cannot be noted is not known; the store itself is not concerned.
+                // The witness is best effort; a failure here must not fail the commit.
                 None => drop(witness.forget(key)),
             }
         }
@@ -99,6 +100,7 @@ impl WriteStore {
 }
 
 fn keys(touched: &Mutex<Vec<i64>>) -> MutexGuard<'_, Vec<i64>> {
+    // A list of keys is valid whatever a panicking job has left.
     touched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -124,8 +126,7 @@ pub(super) fn run(store: &mut WriteStore, jobs: &Receiver<Box<dyn Job>>, hints: 
     }
 }
 
-/// Refuses everything for as long as the store cannot be opened to be written; none when nobody is left who
-/// could want something.
+/// Refuses all jobs while the store cannot be opened for writing; `None` when the journal was dropped.
 pub(super) fn refuse(
     path: &Path,
     jobs: &Receiver<Box<dyn Job>>,
@@ -141,7 +142,7 @@ pub(super) fn refuse(
                     commit(&store, vec![job], hints);
                     return Some(store);
                 }
-                // Somebody is just looking.
+                // A reader has the store locked for a moment.
                 Err(Fault::Busy) => (),
                 Err(other) => fault = other,
             }
@@ -151,7 +152,7 @@ pub(super) fn refuse(
     }
 }
 
-/// Sleeps until there is work, or, while somebody watches, until it is time to look what others did.
+/// Waits for a job, or, while there are watchers, until the next check for foreign commits.
 fn next(jobs: &Receiver<Box<dyn Job>>, hints: &Watchers) -> Result<Box<dyn Job>, RecvTimeoutError> {
     if hints.has_watchers() {
         jobs.recv_timeout(FOREIGN_LOOK)
@@ -173,6 +174,7 @@ fn commit(store: &WriteStore, mut group: Vec<Box<dyn Job>>, hints: &Watchers) {
     // A commit to a deleted file is lost.
     let committed = committed.and_then(|()| store.files.check());
     if committed.is_ok() {
+        // Groups often hold many appends of one session in a row.
         changed.dedup();
         hints.notify(&changed);
     }
@@ -188,7 +190,7 @@ fn transact(
 ) -> Result<(), Fault> {
     let conn = &store.conn;
     store.files.check()?;
-    // A rollback that failed with a full disk is made up for here.
+    // A rollback may have failed on a full disk; the transaction is still open then.
     roll_back(conn)?;
     let result = (|| {
         step(conn, "BEGIN IMMEDIATE")?;

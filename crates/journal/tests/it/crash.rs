@@ -1,4 +1,4 @@
-//! A program that appends is killed, or meets a full disk: what it acknowledged is there, once and whole.
+//! A program that appends is killed, or meets a full disk: acknowledged events are there, once and whole.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! A store that its disk has altered: nothing altered is served, and what is whole still is.
+//! A store that its disk has altered: nothing altered is served, and undamaged rows still are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ pub(crate) async fn read(journal: &Sqlite, id: &str) -> Page {
     journal.read(&id, everything(0)).await.unwrap()
 }
 
-/// What stands in the place of event `seq`, after checking that it says so.
+/// Checks the placeholder of event `seq`, and returns it.
 #[track_caller]
 fn stand_in(stored: &Stored, session: &str, seq: u64) {
     assert_eq!((stored.seq, stored.kind), (seq, BodyKind::NoticeRaised));
@@ -209,7 +209,7 @@ async fn a_damaged_event_is_replaced_by_a_notice_and_its_neighbours_are_served()
         for seq in damaged {
             stand_in(&after.events[seq as usize - 1], "s1", seq);
         }
-        // The same by pages of one, and without deltas: nobody stops at the damage.
+        // The same by pages of one, and without deltas: no reader stops at the damage.
         for deltas in [Deltas::Keep, Deltas::Skip] {
             let mut events = Vec::new();
             let mut next = 0;
@@ -334,7 +334,7 @@ async fn damaged_rows_beside_the_log_are_not_acted_upon() {
     );
     drop(journal);
 
-    // The question is whole, what it asks is not.
+    // The row of the ask is whole, its event is not.
     disk.alter(
         "UPDATE events SET line = replace(line, 'run it?', 'eat it?') WHERE key = (1 << 36 | 6)",
     );
@@ -391,7 +391,7 @@ async fn damaged_rows_beside_the_log_are_not_acted_upon() {
     );
 }
 
-/// Everything a store serves; what it refuses is absent.
+/// Everything a store serves, without what it refuses.
 async fn served(path: &Path) -> Option<Vec<(String, Option<String>, Option<Page>)>> {
     let journal = Sqlite::open(path, config()).await.ok()?;
     let mut all = Vec::new();
@@ -415,7 +415,7 @@ async fn after_any_flipped_bit_no_altered_event_is_served() {
     let disk = Disk::new(4, 300).await;
     let before = served(&disk.path).await.unwrap();
     let whole = fs::read(&disk.path).unwrap();
-    let (mut n_refused, mut n_told) = (0, 0);
+    let (mut n_refused, mut n_reported) = (0, 0);
     for seed in SEEDS {
         let mut dice = Dice::new(seed);
         for n in 0..flips {
@@ -433,7 +433,7 @@ async fn after_any_flipped_bit_no_altered_event_is_served() {
             for ((id, session, page), (_, then, now)) in before.iter().zip(&after) {
                 let which = format!("seed {seed}, flip {n}, bit {bit}, session {id}");
                 let is_same = session == then;
-                // What is left out is not altered; a session that is shown as another would be.
+                // Leaving something out is no alteration; a session shown as another would be one.
                 let is_shown = then.as_ref().is_some_and(|it| it.starts_with("Some"));
                 let head = |it: &Option<String>| {
                     let it = it.as_deref().unwrap_or_default();
@@ -449,12 +449,12 @@ async fn after_any_flipped_bit_no_altered_event_is_served() {
                     Some(now) => is_told |= !differences(page.as_ref().unwrap(), now).is_empty(),
                 }
             }
-            n_told += u64::from(is_told);
+            n_reported += u64::from(is_told);
         }
     }
     assert!(
-        n_refused + n_told > flips / 4,
-        "{n_refused} refused, {n_told} told"
+        n_refused + n_reported > flips / 4,
+        "{n_refused} refused, {n_reported} reported"
     );
 }
 
@@ -489,9 +489,9 @@ async fn a_store_of_the_first_version_gets_its_checksums() {
     let path = dir.path().join("journal.db");
     drop(old_store(&path));
     let notes = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&notes);
-    let tell = move |note| told.lock().unwrap().push(note);
-    let journal = Sqlite::open_with_notes(&path, config(), tell)
+    let collected = Arc::clone(&notes);
+    let notify = move |note| collected.lock().unwrap().push(note);
+    let journal = Sqlite::open_with_notes(&path, config(), notify)
         .await
         .unwrap();
     let upgrading = |done| OpenNote::Upgrading { done, total: 11 };

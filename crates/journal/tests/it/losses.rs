@@ -1,4 +1,4 @@
-//! A store that lost what it acknowledged: its witness tells, and nobody is alarmed for nothing.
+//! A store that lost acknowledged data: its witness reports it, and there are no false alarms.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ fn config() -> Config {
     }
 }
 
-/// Opens a store, and what it says meanwhile.
+/// Opens a store and collects its messages.
 async fn open(path: &Path) -> (Result<Sqlite, Fault>, Vec<OpenNote>) {
     let notes = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&notes);
-    let tell = move |note| told.lock().unwrap().push(note);
-    let journal = Sqlite::open_with_notes(path, config(), tell).await;
+    let collected = Arc::clone(&notes);
+    let notify = move |note| collected.lock().unwrap().push(note);
+    let journal = Sqlite::open_with_notes(path, config(), notify).await;
     let notes = std::mem::take(&mut *notes.lock().unwrap());
     (journal, notes)
 }
@@ -107,33 +107,36 @@ async fn a_truncated_write_ahead_log_is_reported_session_by_session() {
             })
             .collect();
         n_lost += missing.len();
-        let told = notes.iter().find_map(|it| match it {
+        let reported = notes.iter().find_map(|it| match it {
             OpenNote::Lost(lost) => Some(lost),
             OpenNote::Upgrading { .. } | OpenNote::ReadOnly(_) => None,
         });
-        let told_sessions = told.map_or(&[][..], |it| &it.sessions);
-        let mut told_sessions: Vec<_> = told_sessions
+        let reported_sessions = reported.map_or(&[][..], |it| &it.sessions);
+        let mut reported_sessions: Vec<_> = reported_sessions
             .iter()
             .map(|it| (it.id.to_string(), it.head, it.acknowledged))
             // Of some only the prompt is gone.
             .filter(|it| it.1 != Some(it.2))
             .collect();
-        told_sessions.sort();
+        reported_sessions.sort();
         let mut missing = missing;
         missing.sort();
-        assert_eq!(told_sessions, missing, "log {n}");
-        if let Some(lost) = told {
-            // What was found is kept as it was found.
+        assert_eq!(reported_sessions, missing, "log {n}");
+        if let Some(lost) = reported {
+            // The files are preserved as they were found.
             assert_eq!((lost.kept.len(), &lost.not_kept), (3, &None));
             assert!(fs::read(&lost.kept[1]).unwrap() == bytes);
         }
         drop(left);
         let (again, notes) = open(&damaged).await;
-        assert_eq!(notes, [], "it is told once");
+        assert_eq!(notes, [], "it is reported once");
         add(&again.unwrap(), "new", 1).await.unwrap();
         assert_eq!(open(&damaged).await.1, []);
     }
-    assert!(n_lost > 12, "{n_lost} sessions were lost: too few to tell");
+    assert!(
+        n_lost > 12,
+        "{n_lost} sessions were lost: too few for a verdict"
+    );
 }
 
 #[tokio::test]
@@ -188,7 +191,7 @@ async fn a_missing_journal_is_reported_when_a_new_one_is_created() {
     assert_eq!(open(&path).await.1, []);
 }
 
-/// Moved by whoever wants to begin anew, with all that belongs to it.
+/// The user moved the store away with all of its files.
 #[tokio::test]
 async fn another_journal_in_its_place_has_another_witness() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,9 @@
 //! Every engine held to the journal's words, and the store on disk held to its promises.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue should stop"
+)]
 
 mod conformance;
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Random histories: both engines give the same answers, and what was acknowledged is there in order.
+//! Random histories: both engines give the same answers, and acknowledged events are there in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ fn body(dice: &mut Dice) -> Body<'static> {
     }
 }
 
-/// What the journal said, and the lease if it gave one.
+/// The journal's answer, and the lease if it granted one.
 async fn perform(harness: &Harness, act: &Act) -> (String, Option<Lease>) {
     let journal = &harness.journal;
     let answer = match act {

@@ -1,4 +1,4 @@
-//! A damaged store is examined without being changed, and what is whole of it is saved.
+//! A damaged store is examined without being changed, and its undamaged rows are saved.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ async fn an_undamaged_store_is_reported_as_such() {
     assert_eq!((report.sessions, report.events), (3, 42));
     assert_eq!((report.version, report.known), (3, 3));
     assert_eq!(report.missing, Some(vec![]));
-    // The same while somebody uses it.
+    // The same while it is in use.
     let journal = disk.open().await;
     assert!(Sqlite::examine(&disk.path).unwrap().is_whole());
     drop(journal);
@@ -123,7 +123,7 @@ async fn what_is_whole_is_saved_and_the_old_store_is_kept() {
         }
     }
     for (was, is) in expected.iter_mut().zip(sessions(&journal).await) {
-        // Notices are not as long as what they stand for.
+        // Notices are shorter than the events they replace.
         was.bytes = is.bytes;
         assert_eq!(*was, is);
     }
@@ -222,7 +222,10 @@ async fn a_repair_saves_nothing_that_was_altered() {
             differences(was, &after);
         }
     }
-    assert!(n_repaired > 5, "{n_repaired} repaired: too few to tell");
+    assert!(
+        n_repaired > 5,
+        "{n_repaired} repaired: too few for a verdict"
+    );
 }
 
 #[test]

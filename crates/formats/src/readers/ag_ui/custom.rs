@@ -118,13 +118,9 @@ impl AgUi {
         let mut it: wire::AskSettled<'c> = value.parse().unwrap_or_default();
         let settled = AskSettled {
             id: AskId::new(it.id.take().unwrap_or_default()),
-            decision: match it.decision.as_deref() {
-                Some("allowed") => Decision::Allowed,
-                Some("allowed_always") => Decision::AllowedAlways,
-                Some("denied") => Decision::Denied,
-                Some("withdrawn") => Decision::Withdrawn,
-                Some(_) | None => Decision::Lost,
-            },
+            decision: (it.decision.as_deref())
+                .and_then(Decision::find)
+                .unwrap_or(Decision::Lost),
             message: it.message.raw().map(Text::from),
             input: it.input.raw(),
             remembered: it.remembered.raw(),

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Body, Denial, ItemId, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope, Text,
-    Timestamp, Tokens, Usage,
+    Basis, Body, Denial, ItemId, ModelUsage, Outcome, RunEnded, RunError, Scope, Text, Timestamp,
+    Tokens, Usage,
 };
 
 use super::partial::{Partials, tokens};
@@ -72,7 +72,7 @@ impl Claude {
             denials = held.denials;
             models = held.models;
             add_models(&mut models, per_model(&mut before));
-            denials.extend(self::denials(before).map(owned));
+            denials.extend(self::denials(before).map(Denial::into_owned));
             denials.truncate(MAX_DENIALS);
         }
         let native = cx.native.as_deref().map(str::to_owned);
@@ -261,14 +261,6 @@ fn denials<'h>(result: wire::Outcome<'h>) -> impl Iterator<Item = Denial<'h>> {
         item: it.tool_use_id.0.map(ItemId::new),
         input: it.tool_input.raw(),
     })
-}
-
-fn owned(denial: Denial<'_>) -> Denial<'static> {
-    Denial {
-        tool: Cow::Owned(denial.tool.into_owned()),
-        item: denial.item.map(ItemId::into_owned),
-        input: denial.input.map(Raw::into_owned),
-    }
 }
 
 /// What each model used since the result before.

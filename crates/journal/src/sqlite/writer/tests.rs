@@ -32,7 +32,7 @@ impl Disk {
         }
     }
 
-    /// Commits jobs as one group and says how each was answered.
+    /// Commits jobs as one group and returns the answers.
     fn commit(&mut self, jobs: Vec<(Box<dyn Job>, Answer)>) -> Vec<String> {
         let (group, answers): (Vec<_>, Vec<_>) = jobs.into_iter().unzip();
         commit(&self.store, group, &self.hints);
@@ -200,7 +200,7 @@ fn the_first_look_at_a_store_is_a_hint() {
     } = Disk::new();
     let mut watch = Box::pin(async {
         let mut watch = hints.watch(Scope::All);
-        // The first is there at once; what somebody reads after it may be old already.
+        // The first hint is there at once; what a watcher reads after it may be old already.
         assert!(watch.changed().await);
         watch.changed().await
     });

@@ -1,4 +1,4 @@
-//! Commands wait for the owner, in order, until it says that they are done.
+//! Commands wait for the owner, in order, until it marks them as done.
 
 use bytes::Bytes;
 use journal::{
@@ -151,9 +151,9 @@ async fn a_queue_has_an_end(engine: Engine) {
         matches!(refused[..], [Error::TooManyCommands { pending: 1000, .. }]),
         "{refused:?}"
     );
-    let nobody = SessionId::new("nobody");
+    let unknown = SessionId::new("unknown");
     assert!(matches!(
-        harness.journal.command(&nobody, prompt("x")).await,
+        harness.journal.command(&unknown, prompt("x")).await,
         Err(Error::NoSession { .. })
     ));
 }
@@ -194,9 +194,9 @@ async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
     );
     let at = PromptTarget::Session(session.clone());
     assert_eq!(enqueue(at).await.unwrap(), placed(3, 2));
-    let nobody = PromptTarget::Session(SessionId::new("nobody"));
+    let unknown = PromptTarget::Session(SessionId::new("unknown"));
     assert!(matches!(
-        enqueue(nobody).await,
+        enqueue(unknown).await,
         Err(Error::NoSession { .. })
     ));
     let found = harness.find("s").await;
@@ -242,6 +242,6 @@ async fn an_overview_is_a_consistent_snapshot(engine: Engine) {
     assert_eq!((found.runs.len(), found.commands), (1, vec![]));
     harness.append(&lease, 2, vec![note("x")]).await.unwrap();
     assert_eq!(look().await.session.state, State::Running);
-    let nobody = SessionId::new("nobody");
-    assert_eq!(harness.journal.overview(&nobody, 1).await.unwrap(), None);
+    let unknown = SessionId::new("unknown");
+    assert_eq!(harness.journal.overview(&unknown, 1).await.unwrap(), None);
 }

@@ -127,7 +127,7 @@ async fn a_dead_owner_need_not_be_waited_for(engine: Engine) {
     let dead = harness.lease("s").await;
     let session = SessionId::new("s");
     let other = Owner::new("other");
-    let mistaken = Takeover::Dead(Owner::new("somebody else"));
+    let mistaken = Takeover::Dead(Owner::new("another owner"));
     assert!(matches!(
         harness
             .journal
@@ -185,7 +185,7 @@ async fn of_many_at_once_one_gets_the_lease(engine: Engine) {
 async fn what_is_unknown_cannot_be_acquired(engine: Engine) {
     let harness = Harness::new(engine).await;
     assert!(matches!(
-        harness.acquire("nobody", "owner").await,
-        Err(Error::NoSession { session }) if session == SessionId::new("nobody")
+        harness.acquire("unknown", "owner").await,
+        Err(Error::NoSession { session }) if session == SessionId::new("unknown")
     ));
 }

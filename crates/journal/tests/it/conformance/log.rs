@@ -283,7 +283,7 @@ async fn appends_of_many_sessions_at_once_all_arrive(engine: Engine) {
 
 async fn an_unknown_session_cannot_be_read(engine: Engine) {
     let harness = Harness::new(engine).await;
-    let session = SessionId::new("nobody");
+    let session = SessionId::new("unknown");
     let page = harness.journal.read(&session, everything(0)).await;
     assert!(matches!(page, Err(Error::NoSession { .. })));
 }

@@ -1,4 +1,4 @@
-//! What is over the limits goes, the longest idle first, and nothing that is in use.
+//! Sessions beyond the limits are removed, the longest idle first, unless they are in use.
 
 use std::time::Duration;
 

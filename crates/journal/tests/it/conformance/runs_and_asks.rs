@@ -1,4 +1,4 @@
-//! A run ends once, an ask is settled once, and what a dead owner left open is found.
+//! A run ends once, an ask is settled once, and runs that a dead owner left open are found.
 
 use std::time::Duration;
 

@@ -50,8 +50,8 @@ async fn a_session_is_made_once(engine: Engine) {
         harness.journal.create(new).await,
         Err(Error::SessionExists { .. })
     ));
-    let nobody = SessionId::new("nobody");
-    assert_eq!(harness.journal.find_session(&nobody).await.unwrap(), None);
+    let unknown = SessionId::new("unknown");
+    assert_eq!(harness.journal.find_session(&unknown).await.unwrap(), None);
 }
 
 async fn ids_are_values_whatever_they_look_like(engine: Engine) {
@@ -233,9 +233,9 @@ async fn a_session_is_renamed(engine: Engine) {
         ..SessionQuery::default()
     };
     assert_eq!(list(&harness, query).await, ["s"]);
-    let nobody = SessionId::new("nobody");
+    let unknown = SessionId::new("unknown");
     assert!(matches!(
-        harness.journal.rename(&nobody, String::new()).await,
+        harness.journal.rename(&unknown, String::new()).await,
         Err(Error::NoSession { .. })
     ));
 }

@@ -1,4 +1,4 @@
-//! With the option set, long strings are shortened, and nobody is left in doubt about it.
+//! With the option set, long strings are shortened with a mark.
 
 use bytes::Bytes;
 use journal::{Batch, Entry, Truncate};

@@ -1,4 +1,4 @@
-//! Whoever watches is told, whoever does not costs nothing, and a hint never comes before the truth.
+//! Watchers are notified, their absence costs nothing, and a hint never comes before its commit.
 
 use std::time::Duration;
 

@@ -311,7 +311,7 @@ impl Session {
         match request {
             Request::Abort { .. } => self.cancel(None),
             Request::Leave { .. } => self.yield_session().await,
-            Request::RemovePrompt { prompt, .. } => self.worker.log_mut().remove_prompt(prompt),
+            Request::RemovePrompt { prompt, .. } => self.worker.log_mut().done(prompt),
             // Whoever has the session next works on it.
             Request::Prompt { .. } | Request::Damaged { .. } => (),
         }

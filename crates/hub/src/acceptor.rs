@@ -2,7 +2,7 @@
 //! environment. Another hub takes it over only when the first one is gone.
 
 use std::collections::HashSet;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use model::SessionId;
 use runner::process;
 use serde::{Deserialize, Serialize};
 
+use crate::lock::lock;
 use crate::record::now;
 use crate::shared::Shared;
 
@@ -59,23 +60,19 @@ impl Accepted {
 
 /// A hub of this name is open in this process.
 pub(crate) fn opened(owner: &str) {
-    open_hubs().insert(owner.to_owned());
+    lock(&OPEN).insert(owner.to_owned());
 }
 
 pub(crate) fn closed(owner: &str) {
-    open_hubs().remove(owner);
+    lock(&OPEN).remove(owner);
 }
 
-fn open_hubs() -> MutexGuard<'static, HashSet<String>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a hub is open; none when that cannot be seen from here.
+/// Whether a hub is open; `None` when that cannot be seen from here.
 fn is_open(owner: &str) -> Option<bool> {
     let process = owner.split('/').next().unwrap_or_default();
     let process: process::Owner = process.parse().ok()?;
     if process == process::Owner::own() {
-        return Some(open_hubs().contains(owner));
+        return Some(lock(&OPEN).contains(owner));
     }
     process.is_alive()
 }

@@ -25,7 +25,8 @@ impl Hub {
                 return Err(NotSettled::FixedInput.into());
             }
         }
-        let answer = to_bytes(&StoredAnswer::from(answer));
+        let is_late = false;
+        let answer = to_bytes(&StoredAnswer { answer, is_late });
         self.journal().settle(session, seq, answer).await?;
         Ok(())
     }
@@ -35,8 +36,8 @@ impl Hub {
         self.shared.status(session).takes_changes
     }
 
-    /// Whether what was asked with event `seq` waits for somebody. What the permissions answer does
-    /// not, and neither does what was answered or what a recording asks.
+    /// Whether the ask of event `seq` waits for a person: the permissions do not decide it, it has no
+    /// answer yet, and it is not part of a recording.
     pub async fn is_waiting(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
         let asks = self.journal().asks().await?;
         let is_open = asks
@@ -48,7 +49,7 @@ impl Hub {
         Ok(is_open && is_put && !self.is_recorded(session, seq).await?)
     }
 
-    /// Whether what was asked with event `seq` is open, and part of a recording.
+    /// Whether the ask of event `seq` is open, and part of a recording.
     async fn is_recorded(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
         let found = self.journal().find_session(session).await?;
         let settings = &self.shared.config.settings;

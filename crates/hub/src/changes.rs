@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use journal::{Journal, Scope, Session, SessionQuery, State};
@@ -15,6 +15,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::firehose::Firehose;
+use crate::lock::lock;
 use crate::ring::EncodedOnce;
 use crate::shared::Shared;
 
@@ -70,16 +71,11 @@ pub(crate) struct Directory {
     changes: broadcast::Sender<Option<Arc<SessionChanged>>>,
     touched: Mutex<HashSet<SessionId<'static>>>,
     news: Notify,
-    known: Mutex<HashMap<SessionId<'static>, KnownSession>>,
+    /// The last reported state, or the one found when the hub was opened.
+    known: Mutex<HashMap<SessionId<'static>, Arc<SessionChanged>>>,
     /// Activity up to this count has been reported for sessions outside the cache.
     mark: AtomicU64,
-    firehose: Mutex<Vec<std::sync::Weak<Firehose>>>,
-}
-
-#[derive(Clone, Debug)]
-struct KnownSession {
-    /// The last reported state, or the one found when the hub was opened.
-    change: Arc<SessionChanged>,
+    firehose: Mutex<Vec<Weak<Firehose>>>,
 }
 
 impl Default for Directory {
@@ -101,13 +97,13 @@ impl Directory {
     }
 
     pub(crate) fn touch(&self, session: &SessionId<'static>) {
-        self.touched().insert(session.clone());
+        lock(&self.touched).insert(session.clone());
         self.news.notify_one();
     }
 
     /// A session was removed.
     pub(crate) fn forget(&self, session: &SessionId<'static>) {
-        self.known().remove(session);
+        lock(&self.known).remove(session);
         // There may be no listeners.
         self.changes.send(None).ok();
     }
@@ -131,28 +127,28 @@ impl Directory {
     }
 
     fn remember(&self, change: Arc<SessionChanged>) {
-        let mut known = self.known();
-        known.insert(change.session.id.clone(), KnownSession { change });
+        let mut known = lock(&self.known);
+        known.insert(change.session.id.clone(), change);
         if known.len() > 2 * MAX_KNOWN {
             self.evict(&mut known);
         }
     }
 
     /// Evicts the sessions that were idle the longest; the activity mark must cover them.
-    fn evict(&self, known: &mut HashMap<SessionId<'static>, KnownSession>) {
+    fn evict(&self, known: &mut HashMap<SessionId<'static>, Arc<SessionChanged>>) {
         let mark = self.mark.load(Ordering::Relaxed);
-        let is_idle = |it: &KnownSession| {
-            let session = &it.change.session;
+        let is_idle = |it: &SessionChanged| {
+            let session = &it.session;
             session.state == State::Idle && session.queued == 0 && session.activity <= mark
         };
         let idle = known.values().filter(|it| is_idle(it));
-        let mut idle: Vec<u64> = idle.map(|it| it.change.session.activity).collect();
+        let mut idle: Vec<u64> = idle.map(|it| it.session.activity).collect();
         idle.sort_unstable();
         let Some(n_gone) = idle.len().checked_sub(MAX_KNOWN).filter(|it| *it > 0) else {
             return;
         };
         let newest_gone = idle[n_gone - 1];
-        known.retain(|_, it| !is_idle(it) || it.change.session.activity > newest_gone);
+        known.retain(|_, it| !is_idle(it) || it.session.activity > newest_gone);
     }
 
     /// The last known state of a session; reconstructed from its events when it is not cached.
@@ -161,8 +157,8 @@ impl Directory {
         journal: &dyn Journal,
         session: &Session,
     ) -> journal::Result<(Option<Arc<SessionChanged>>, u64)> {
-        let known = self.known().get(&session.id).cloned();
-        if let Some(KnownSession { change }) = known {
+        let known = lock(&self.known).get(&session.id).cloned();
+        if let Some(change) = known {
             let head = change.session.head;
             return Ok((Some(change), head));
         }
@@ -183,10 +179,10 @@ impl Directory {
 
     /// Drops removed sessions from the cache and reports the removal.
     pub(crate) async fn forget_gone(&self, journal: &dyn Journal) -> journal::Result<()> {
-        let known: Vec<_> = self.known().keys().cloned().collect();
+        let known: Vec<_> = lock(&self.known).keys().cloned().collect();
         for session in known {
             if journal.find_session(&session).await?.is_none() {
-                self.known().remove(&session);
+                lock(&self.known).remove(&session);
             }
         }
         // There may be no listeners.
@@ -196,57 +192,41 @@ impl Directory {
 
     /// From now on `firehose` is notified which sessions have new events, and from which cursor.
     pub(crate) fn register(&self, firehose: &Arc<Firehose>) {
-        let mut all = self.firehose();
+        let mut all = lock(&self.firehose);
         all.retain(|it| it.strong_count() > 0);
         all.push(Arc::downgrade(firehose));
     }
 
     /// Whether a session is as it was when it was looked at last.
     fn is_known(&self, session: &Session) -> bool {
-        match self.known().get(&session.id) {
-            Some(KnownSession { change }) => change.session == *session,
+        match lock(&self.known).get(&session.id) {
+            Some(change) => change.session == *session,
             None => session.activity <= self.mark.load(Ordering::Relaxed),
         }
     }
 
     /// The sessions that had prompts waiting.
     fn with_queue(&self) -> Vec<SessionId<'static>> {
-        let known = self.known();
-        let waiting = known.iter().filter(|it| it.1.change.session.queued > 0);
+        let known = lock(&self.known);
+        let waiting = known.iter().filter(|it| it.1.session.queued > 0);
         waiting.map(|it| it.0.clone()).collect()
     }
 
     /// The last known event of a session, if it is cached.
     pub(crate) fn head(&self, session: &SessionId<'static>) -> Option<u64> {
-        let known = self.known();
-        known.get(session).map(|it| it.change.session.head)
+        let known = lock(&self.known);
+        known.get(session).map(|it| it.session.head)
     }
 
     /// The number of cached sessions.
     #[cfg(test)]
     pub(crate) fn n_known(&self) -> usize {
-        self.known().len()
+        lock(&self.known).len()
     }
 
     fn all(&self) -> Vec<Arc<Firehose>> {
-        let all = self.firehose();
-        all.iter().filter_map(std::sync::Weak::upgrade).collect()
-    }
-
-    fn touched(&self) -> MutexGuard<'_, HashSet<SessionId<'static>>> {
-        self.touched
-            .lock()
-            .expect("no panic while holding the lock")
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, KnownSession>> {
-        self.known.lock().expect("no panic while holding the lock")
-    }
-
-    fn firehose(&self) -> MutexGuard<'_, Vec<std::sync::Weak<Firehose>>> {
-        self.firehose
-            .lock()
-            .expect("no panic while holding the lock")
+        let all = lock(&self.firehose);
+        all.iter().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -278,14 +258,14 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 }
 
 async fn refresh_touched(shared: &Arc<Shared>) -> journal::Result<()> {
-    let ids = std::mem::take(&mut *shared.directory.touched());
+    let ids = std::mem::take(&mut *lock(&shared.directory.touched));
     refresh(shared, ids).await
 }
 
 async fn refresh_all(shared: &Arc<Shared>) -> journal::Result<()> {
     let directory = &shared.directory;
     let journal = &shared.config.journal;
-    let mut ids = std::mem::take(&mut *directory.touched());
+    let mut ids = std::mem::take(&mut *lock(&directory.touched));
     ids.extend(journal.pending().await?);
     ids.extend(directory.with_queue());
     let mark = directory.mark.load(Ordering::Relaxed);

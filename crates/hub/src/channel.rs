@@ -1,7 +1,6 @@
 //! One session in one format, rendered once for all of its followers.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use model::SessionId;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout_at};
 
+use crate::lock::lock;
 use crate::render::{Render, Style};
 use crate::ring::{FlushTimer, Ring};
 
@@ -23,6 +23,7 @@ type Key = (SessionId<'static>, Style);
 pub(crate) struct Channels(Mutex<HashMap<Key, Weak<Channel>>>);
 
 /// Lives as long as it has followers.
+#[derive(Debug)]
 pub(crate) struct Channel {
     pub(crate) ring: Arc<Ring>,
     task: JoinHandle<()>,
@@ -37,7 +38,7 @@ impl Channels {
         style: &Style,
         render: impl FnOnce() -> Render,
     ) -> Arc<Channel> {
-        let mut channels = self.0.lock().expect("no panic while holding the lock");
+        let mut channels = lock(&self.0);
         let key = ((**session).clone(), style.clone());
         if let Some(channel) = channels.get(&key).and_then(Weak::upgrade) {
             return channel;
@@ -54,12 +55,6 @@ impl Channels {
 impl Drop for Channel {
     fn drop(&mut self) {
         self.task.abort();
-    }
-}
-
-impl fmt::Debug for Channel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Channel").finish_non_exhaustive()
     }
 }
 

@@ -149,72 +149,12 @@ pub async fn request_release(
 
 /// An answer as stored in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "decision", rename_all = "snake_case")]
-pub(crate) enum StoredAnswer {
-    Allow {
-        input: Option<String>,
-        /// The ask timed out.
-        #[serde(default, skip_serializing_if = "is_false")]
-        is_late: bool,
-    },
-    AllowAlways {
-        input: Option<String>,
-    },
-    Deny {
-        message: String,
-        #[serde(default, skip_serializing_if = "is_false")]
-        is_late: bool,
-    },
-}
-
-impl StoredAnswer {
-    /// The answer to an ask that timed out.
-    pub(crate) fn late(answer: Answer) -> Self {
-        match Self::from(answer) {
-            Self::Allow { input, .. } => Self::Allow {
-                input,
-                is_late: true,
-            },
-            Self::Deny { message, .. } => Self::Deny {
-                message,
-                is_late: true,
-            },
-            Self::AllowAlways { input } => Self::AllowAlways { input },
-        }
-    }
-
-    pub(crate) fn is_late(&self) -> bool {
-        match self {
-            Self::Allow { is_late, .. } | Self::Deny { is_late, .. } => *is_late,
-            Self::AllowAlways { .. } => false,
-        }
-    }
-}
-
-impl From<Answer> for StoredAnswer {
-    fn from(answer: Answer) -> Self {
-        match answer {
-            Answer::Allow { input } => Self::Allow {
-                input,
-                is_late: false,
-            },
-            Answer::AllowAlways { input } => Self::AllowAlways { input },
-            Answer::Deny { message } => Self::Deny {
-                message,
-                is_late: false,
-            },
-        }
-    }
-}
-
-impl From<StoredAnswer> for Answer {
-    fn from(answer: StoredAnswer) -> Self {
-        match answer {
-            StoredAnswer::Allow { input, .. } => Self::Allow { input },
-            StoredAnswer::AllowAlways { input } => Self::AllowAlways { input },
-            StoredAnswer::Deny { message, .. } => Self::Deny { message },
-        }
-    }
+pub(crate) struct StoredAnswer {
+    #[serde(flatten)]
+    pub(crate) answer: Answer,
+    /// The ask timed out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_late: bool,
 }
 
 pub(crate) fn to_bytes(order: &impl Serialize) -> Bytes {

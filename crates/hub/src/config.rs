@@ -1,4 +1,4 @@
-//! What a hub is opened with.
+//! The configuration of a hub.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use runner::config::Config;
 use runner::locks::Locks;
 use runner::process::{self, Guard};
 
-/// What a hub is opened with.
+/// The configuration of a hub.
 #[derive(Clone)]
 pub struct HubConfig {
     pub journal: Arc<dyn Journal>,

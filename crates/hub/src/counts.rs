@@ -2,13 +2,14 @@
 //! took until their agents produced a first event.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use model::Outcome;
 use runner::engines::family;
 
 use crate::histogram::Histogram;
+use crate::lock::lock;
 
 /// Upper bounds of how long runs take, in seconds; from a recording to an afternoon's work.
 const RUN_SECONDS: &[f64] = &[
@@ -56,10 +57,6 @@ impl RunCounts {
     pub fn first_events(&self) -> BTreeMap<String, Histogram> {
         lock(&self.first_events).clone()
     }
-}
-
-fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
-    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use formats::registry;
 use model::SessionId;
-use runner::{NotSettled, RecordingError, engines};
-
-use crate::setup::SetupError;
+use runner::{NotSettled, engines};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -33,14 +31,6 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    #[error("cannot read the recording `{name}`")]
-    Recording {
-        name: String,
-        #[source]
-        source: io::Error,
-    },
-    #[error("cannot detect the format of the recording `{0}`")]
-    UnknownRecording(String),
     #[error(transparent)]
     Engine(#[from] engines::Error),
     #[error(transparent)]
@@ -59,20 +49,4 @@ pub enum Error {
     Stopped,
     #[error(transparent)]
     Journal(#[from] journal::Error),
-}
-
-impl From<SetupError> for Error {
-    fn from(err: SetupError) -> Self {
-        match err {
-            SetupError::Engine(err) => Self::Engine(err),
-            SetupError::Recording {
-                name,
-                source: RecordingError::Read(source),
-            } => Self::Recording { name, source },
-            SetupError::Recording {
-                name,
-                source: RecordingError::Detect(_),
-            } => Self::UnknownRecording(name),
-        }
-    }
 }

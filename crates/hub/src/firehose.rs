@@ -1,7 +1,7 @@
 //! All sessions as one stream: each is rendered once, and its frames go into one ring.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use journal::{Journal, Session, SessionQuery};
@@ -13,9 +13,10 @@ use tokio::time::{sleep, timeout, timeout_at};
 use crate::channel::RETRY_READ;
 use crate::error::{Error, Result};
 use crate::follow::{Delivered, Detached, FollowOne, Followed};
+use crate::lock::lock;
 use crate::record::now;
 use crate::render::{Render, Style};
-use crate::ring::{FlushTimer, Frame, Poll, Ring};
+use crate::ring::{FlushTimer, Poll, Ring};
 use crate::shared::Shared;
 
 /// A session without events for this long is no longer tailed until it continues.
@@ -55,7 +56,7 @@ impl Firehose {
 
     /// A session has more than it had; `after` is where it was when it was looked at last.
     pub(crate) fn resume(self: &Arc<Self>, shared: &Arc<Shared>, session: &Session, after: u64) {
-        let mut sessions = self.sessions();
+        let mut sessions = lock(&self.sessions);
         let new = SessionTail {
             cursor: after,
             is_active: false,
@@ -71,7 +72,7 @@ impl Firehose {
     }
 
     fn mark_idle(&self, shared: &Shared, session: &SessionId<'static>, cursor: u64) {
-        let mut sessions = self.sessions();
+        let mut sessions = lock(&self.sessions);
         if let Some(place) = sessions.get_mut(session) {
             place.cursor = cursor;
             place.is_active = false;
@@ -87,21 +88,15 @@ impl Firehose {
 
     /// False when another task is already active.
     fn mark_active(&self, session: &SessionId<'static>) -> bool {
-        let mut sessions = self.sessions();
+        let mut sessions = lock(&self.sessions);
         let place = sessions.get_mut(session).filter(|it| !it.is_active);
         place.map(|it| it.is_active = true).is_some()
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, SessionTail>> {
-        self.sessions
-            .lock()
-            .expect("no panic while holding the lock")
     }
 }
 
 impl Drop for Firehose {
     fn drop(&mut self) {
-        for place in self.sessions().values() {
+        for place in lock(&self.sessions).values() {
             if let Some(task) = &place.task {
                 task.abort();
             }
@@ -162,11 +157,11 @@ async fn pump(firehose: &Weak<Firehose>, one: &mut FollowOne) {
 async fn gather(
     firehose: &Weak<Firehose>,
     one: &mut FollowOne,
-    frames: &mut Vec<Frame>,
+    frames: &mut Vec<Delivered>,
     timer: &FlushTimer,
 ) -> bool {
     // The firehose is not kept while this waits: it lives as long as it has followers.
-    let due = |frames: &[Frame]| {
+    let due = |frames: &[Delivered]| {
         let all = firehose.upgrade();
         all.and_then(|it| timer.wait_until(&it.ring, frames))
     };
@@ -196,8 +191,8 @@ pub(crate) struct FollowAll {
     /// Sessions that are read from the log.
     behind: VecDeque<Render>,
     /// What was read of the first of them.
-    read: VecDeque<Frame>,
-    buffer: VecDeque<Frame>,
+    read: VecDeque<Delivered>,
+    buffer: VecDeque<Delivered>,
     /// Sessions that were caught up and not yet reported as such.
     level: Vec<(SessionId<'static>, u64)>,
     /// The ring may have advanced while the log was read.
@@ -296,7 +291,7 @@ impl FollowAll {
     }
 
     /// The next frame, if its session is not behind it.
-    async fn pop(&mut self) -> Result<Option<Frame>> {
+    async fn pop(&mut self) -> Result<Option<Delivered>> {
         let Some(frame) = self.buffer.front() else {
             return Ok(None);
         };
@@ -313,14 +308,14 @@ impl FollowAll {
         Ok(self.buffer.pop_front().filter(|_| is_new))
     }
 
-    fn deliver(&mut self, frame: Frame) -> Delivered {
+    fn deliver(&mut self, frame: Delivered) -> Delivered {
         match self.seen.get_mut(&*frame.session) {
             Some(seen) => *seen = frame.seq,
             None => {
                 self.seen.insert((*frame.session).clone(), frame.seq);
             }
         }
-        frame.into()
+        frame
     }
 
     /// Reads some more of the first session that is behind.
@@ -373,7 +368,7 @@ impl FollowAll {
 
 /// The cursor for a session first seen with this frame: zero for a new one, otherwise the event
 /// before.
-async fn begin(journal: &dyn Journal, frame: &Frame, since: Timestamp) -> journal::Result<u64> {
+async fn begin(journal: &dyn Journal, frame: &Delivered, since: Timestamp) -> journal::Result<u64> {
     let found = journal.find_session(&frame.session).await?;
     let is_new = found.is_some_and(|it| it.created_at >= since);
     Ok(if is_new { 0 } else { frame.after })

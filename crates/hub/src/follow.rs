@@ -1,6 +1,7 @@
 //! Followers: stored events first, then live ones, without gaps or duplicates.
 
 use std::collections::{HashMap, VecDeque};
+use std::iter;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::firehose::FollowAll;
 use crate::render::{Render, Style};
-use crate::ring::{EncodedOnce, Frame, Poll};
+use crate::ring::{EncodedOnce, Poll};
 use crate::shared::Shared;
 
 /// What to follow, and in which format.
@@ -59,7 +60,9 @@ pub enum Followed {
 #[derive(Clone, Debug)]
 pub struct Delivered {
     pub session: Arc<SessionId<'static>>,
-    /// The cursor behind it.
+    /// The event before those that it covers: some events have no rendering.
+    pub(crate) after: u64,
+    /// The last event that it covers: the cursor of a client that has it.
     pub seq: u64,
     pub bytes: Bytes,
     pub made: EncodedOnce,
@@ -71,29 +74,6 @@ pub struct Detached {
     pub cursors: HashMap<SessionId<'static>, u64>,
     /// For [`Scope::All`].
     pub since: Option<Timestamp>,
-}
-
-impl From<Frame> for Delivered {
-    fn from(frame: Frame) -> Self {
-        Self {
-            session: frame.session,
-            seq: frame.seq,
-            bytes: frame.bytes,
-            made: frame.made,
-        }
-    }
-}
-
-impl Delivered {
-    fn behind(self, after: u64) -> Frame {
-        Frame {
-            session: self.session,
-            after,
-            seq: self.seq,
-            bytes: self.bytes,
-            made: self.made,
-        }
-    }
 }
 
 /// A follower. A slow one is detached rather than waited for: see [`Followed::Detached`].
@@ -150,7 +130,7 @@ pub(crate) struct FollowOne {
     news: watch::Receiver<()>,
     /// The last event that was delivered.
     cursor: u64,
-    buffer: VecDeque<Frame>,
+    buffer: VecDeque<Delivered>,
     mode: FollowMode,
     is_caught_up: bool,
 }
@@ -206,19 +186,15 @@ impl FollowOne {
     }
 
     /// Waits for frames and takes all that are ready; none when it is detached.
-    pub(crate) async fn frames(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
+    pub(crate) async fn frames(&mut self, frames: &mut Vec<Delivered>) -> Result<()> {
         loop {
-            let before = self.cursor;
             match self.next().await? {
-                Followed::CaughtUp { .. } => continue,
+                Followed::CaughtUp { .. } => (),
                 Followed::Detached(_) => return Ok(()),
-                Followed::Delivered(it) => frames.push(it.behind(before)),
-            }
-            loop {
-                let before = self.cursor;
-                match self.ready() {
-                    Some(it) => frames.push(it.behind(before)),
-                    None => return Ok(()),
+                Followed::Delivered(first) => {
+                    frames.push(first);
+                    frames.extend(iter::from_fn(|| self.ready()));
+                    return Ok(());
                 }
             }
         }
@@ -227,7 +203,7 @@ impl FollowOne {
     pub(crate) async fn next(&mut self) -> Result<Followed> {
         loop {
             if let Some(frame) = self.pop() {
-                return Ok(Followed::Delivered(frame.into()));
+                return Ok(Followed::Delivered(frame));
             }
             let ring = &self.channel.ring;
             match &mut self.mode {
@@ -269,11 +245,11 @@ impl FollowOne {
         {
             self.mode = FollowMode::Detached;
         }
-        self.pop().map(Delivered::from)
+        self.pop()
     }
 
     /// The next frame that was not delivered.
-    fn pop(&mut self) -> Option<Frame> {
+    fn pop(&mut self) -> Option<Delivered> {
         while let Some(frame) = self.buffer.pop_front() {
             if frame.seq > self.cursor {
                 self.cursor = frame.seq;

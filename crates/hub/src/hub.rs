@@ -22,6 +22,7 @@ use crate::config::HubConfig;
 use crate::counts::RunCounts;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
+use crate::lock::lock;
 use crate::remove;
 use crate::retention;
 use crate::setup;
@@ -350,7 +351,7 @@ impl Hub {
             taken = is_taken => taken,
             () = sleep(REPLY_LIMIT) => Ok(true),
         };
-        self.shared.replies().remove(&(session, number));
+        lock(&self.shared.replies).remove(&(session, number));
         answer
     }
 
@@ -387,12 +388,8 @@ impl Hub {
     /// Aborts all runs and releases the agents. Queued prompts stay queued.
     pub async fn stop(&self) {
         self.shared.stop.send_replace(true);
-        let session_tasks: Vec<_> = self
-            .shared
-            .session_tasks()
-            .drain()
-            .map(|it| it.1.task)
-            .collect();
+        let mut session_tasks = std::mem::take(&mut *lock(&self.shared.session_tasks));
+        let session_tasks: Vec<_> = session_tasks.drain().map(|it| it.1.task).collect();
         let aborts: Vec<_> = session_tasks.iter().map(JoinHandle::abort_handle).collect();
         let all = async {
             for session_task in session_tasks {
@@ -416,7 +413,7 @@ impl Drop for Hub {
         for task in self.tasks.drain(..) {
             task.abort();
         }
-        for (_, session_task) in self.shared.session_tasks().drain() {
+        for (_, session_task) in lock(&self.shared.session_tasks).drain() {
             session_task.task.abort();
         }
         acceptor::closed(self.shared.owner.as_str());

@@ -21,6 +21,7 @@ mod follow;
 mod histogram;
 mod history;
 mod hub;
+mod lock;
 mod paging;
 mod record;
 mod recovery;

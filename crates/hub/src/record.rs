@@ -338,11 +338,7 @@ impl Sink for Record {
 
 /// The end of a run that came to nothing.
 pub(crate) fn failed(code: &'static str, message: String) -> RunEnded<'static> {
-    let error = RunError {
-        code: Cow::Borrowed(code),
-        message: Text::new(message),
-        native: None,
-    };
+    let error = RunError::new(code, Text::new(message));
     RunEnded::new(Outcome::Failed, Some(error))
 }
 

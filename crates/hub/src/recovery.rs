@@ -3,8 +3,6 @@
 //! The `linkspan` reader replays the stored part of the run; the events it emits at the end are the
 //! missing ones: open items and asks are closed, and the run ends.
 
-use std::borrow::Cow;
-
 use formats::{ReaderConfig, registry};
 use journal::{Batch, Deltas, Entry, Journal, Lease, Result, Stored};
 use model::{Body, End, Event, Frame, Outcome, RunEnded, RunError, Text};
@@ -57,10 +55,6 @@ async fn missing(journal: &dyn Journal, lease: &Lease, first: u64) -> Result<Vec
 
 fn lost_run() -> RunEnded<'static> {
     let message = "the program that looked after this run ended before the run did";
-    let error = RunError {
-        code: Cow::Borrowed("owner_lost"),
-        message: Text::new(message),
-        native: None,
-    };
+    let error = RunError::new("owner_lost", Text::new(message));
     RunEnded::new(Outcome::Lost, Some(error))
 }

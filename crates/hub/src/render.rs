@@ -11,9 +11,10 @@ use formats::{ServedThread, WriterConfig, registry};
 use journal::{Journal, Read, Result, Stored};
 use model::{SessionId, Writer};
 
-use crate::ring::{EncodedOnce, Frame};
+use crate::follow::Delivered;
+use crate::ring::EncodedOnce;
 
-/// What events become.
+/// The format that events are rendered in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Style {
     pub(crate) format: String,
@@ -86,7 +87,7 @@ impl Render {
     pub(crate) async fn page(
         &mut self,
         journal: &dyn Journal,
-        frames: &mut impl Extend<Frame>,
+        frames: &mut impl Extend<Delivered>,
     ) -> Result<bool> {
         let page = journal.read(&self.session, Read::page(self.at)).await?;
         frames.extend(page.events.iter().filter_map(|it| self.frame(it)));
@@ -94,10 +95,10 @@ impl Render {
         Ok(page.is_last())
     }
 
-    fn frame(&mut self, stored: &Stored) -> Option<Frame> {
+    fn frame(&mut self, stored: &Stored) -> Option<Delivered> {
         let after = self.shown;
         let bytes = Bytes::copy_from_slice(self.render(stored)?);
-        Some(Frame {
+        Some(Delivered {
             session: Arc::clone(&self.session),
             after,
             seq: stored.seq,
@@ -106,7 +107,7 @@ impl Render {
         })
     }
 
-    /// What an event becomes; none when that is nothing, or known to the client.
+    /// The rendering of an event; `None` when it has none, or the client knows it.
     pub(crate) fn render(&mut self, stored: &Stored) -> Option<&[u8]> {
         self.out.clear();
         match &mut self.writer {

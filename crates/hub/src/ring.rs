@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use model::SessionId;
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+use crate::follow::Delivered;
 
 /// Frames a follower may be behind.
 pub const MAX_FRAMES: usize = 1024;
@@ -33,18 +34,6 @@ const WRITES_PER_FRAME: usize = 25;
 /// Bytes that are gathered.
 const MAX_GATHERED: usize = 256 << 10;
 
-/// What one or more events have become.
-#[derive(Clone, Debug)]
-pub(crate) struct Frame {
-    pub(crate) session: Arc<SessionId<'static>>,
-    /// The frame covers the events after this one,
-    pub(crate) after: u64,
-    /// up to this one.
-    pub(crate) seq: u64,
-    pub(crate) bytes: Bytes,
-    pub(crate) made: EncodedOnce,
-}
-
 /// A cache for the encoded form of a frame, so that it is encoded once for all clients of a server.
 #[derive(Clone, Debug, Default)]
 pub struct EncodedOnce(Arc<OnceLock<Box<[Bytes]>>>);
@@ -65,7 +54,7 @@ pub(crate) struct Ring {
 
 #[derive(Debug, Default)]
 struct RingState {
-    frames: VecDeque<Frame>,
+    frames: VecDeque<Delivered>,
     /// The place of the first frame.
     first: u64,
     n_bytes: usize,
@@ -107,13 +96,13 @@ impl Ring {
     }
 
     /// Whether these frames are worth a write to each follower.
-    fn is_worth_a_flush(&self, frames: &[Frame]) -> bool {
+    fn is_worth_a_flush(&self, frames: &[Delivered]) -> bool {
         let n_bytes: usize = frames.iter().map(|it| it.bytes.len()).sum();
         frames.len() * WRITES_PER_FRAME >= self.news.receiver_count() || n_bytes >= MAX_GATHERED
     }
 
     /// Adds frames; `head` is the last event they cover, including events without a frame.
-    pub(crate) fn push(&self, frames: &[Frame], head: u64, is_live: bool) {
+    pub(crate) fn push(&self, frames: &[Delivered], head: u64, is_live: bool) {
         let mut state = self.state();
         for frame in frames {
             state.n_bytes += frame.bytes.len();
@@ -154,7 +143,7 @@ impl Ring {
     }
 
     /// Takes a batch of frames from `place` on and advances it.
-    pub(crate) fn poll(&self, place: &mut u64, out: &mut VecDeque<Frame>) -> Poll {
+    pub(crate) fn poll(&self, place: &mut u64, out: &mut VecDeque<Delivered>) -> Poll {
         let state = self.state();
         let Some(at) = place.checked_sub(state.first) else {
             return Poll::Overrun;
@@ -188,13 +177,19 @@ impl FlushTimer {
     }
 
     /// Until when to wait for more frames; `None` when these are to go now.
-    pub(crate) fn wait_until(&self, ring: &Ring, frames: &[Frame]) -> Option<Instant> {
+    pub(crate) fn wait_until(&self, ring: &Ring, frames: &[Delivered]) -> Option<Instant> {
         let is_early = !frames.is_empty() && Instant::now() < self.due;
         (is_early && !ring.is_worth_a_flush(frames)).then_some(self.due)
     }
 
     /// Puts the frames into the ring.
-    pub(crate) fn flush(&mut self, ring: &Ring, frames: &mut Vec<Frame>, head: u64, is_live: bool) {
+    pub(crate) fn flush(
+        &mut self,
+        ring: &Ring,
+        frames: &mut Vec<Delivered>,
+        head: u64,
+        is_live: bool,
+    ) {
         ring.push(frames, head, is_live);
         if !frames.is_empty() {
             self.due = Instant::now() + ring.flush_interval();
@@ -205,10 +200,12 @@ impl FlushTimer {
 
 #[cfg(test)]
 mod tests {
+    use model::SessionId;
+
     use super::*;
 
-    fn frames(n: usize) -> Vec<Frame> {
-        let frame = |seq| Frame {
+    fn frames(n: usize) -> Vec<Delivered> {
+        let frame = |seq| Delivered {
             session: Arc::new(SessionId::new("s")),
             after: seq - 1,
             seq,

@@ -8,12 +8,11 @@ mod transitions;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
 use model::{RunId, SessionId};
 use runner::Agent;
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
-use tokio::time::sleep_until;
+use tokio::time::{Instant, sleep_until};
 use tracing::{error, warn};
 
 use crate::command::{Prompt, Settings};
@@ -143,8 +142,7 @@ impl SessionTask {
                     return Some(Exit::Fenced);
                 }
                 error!(session, "events refused by the journal");
-                // The journal does not take what the agent tells: neither the agent nor its prompt is of
-                // use any more.
+                // The journal refuses the agent's events, and would refuse them again: drop the prompt.
                 if let Some(current) = self.current.take() {
                     self.worker.log_mut().give_up(current.number).await;
                 }
@@ -155,7 +153,7 @@ impl SessionTask {
                     self.requested(request);
                 }
             }
-            // Nobody asks for the newest session here.
+            // Only for requests of the newest session, which a hub never makes.
             Progress::Started | Progress::Found => (),
             Progress::NotStarted(err) => self.not_started(&err),
             Progress::Events => self.note_native(),
@@ -185,7 +183,7 @@ impl SessionTask {
         let has_agent = self.worker.agent().is_some() || self.worker.is_starting();
         let has_work = !self.queue.is_empty() && !self.is_stopping && !self.is_next_of_another();
         let is_idle = self.current.is_none() && !has_agent;
-        // Commands that were left since are seen to by another desk.
+        // Commands that arrive after this check are handled by the next worker.
         is_idle && self.worker.log().is_stored() && !has_work && !self.worker.log().has_changed()
     }
 
@@ -197,7 +195,7 @@ impl SessionTask {
 
     fn record(&mut self) -> &mut Record {
         let record = self.worker.log_mut().record_mut();
-        record.expect("the log of a desk is open until it ends")
+        record.expect("the log of a session task is open until the task ends")
     }
 
     fn publish_status(&self) {
@@ -235,7 +233,7 @@ impl model::Sink for NoSink {
 
 async fn until(deadline: Option<Instant>) {
     match deadline {
-        Some(at) => sleep_until(at.into()).await,
+        Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
 }

@@ -1,5 +1,5 @@
-//! From a prompt to what its agent is started with: the one place for the server, `linkspan run`, `linkspan
-//! acp` and `Conversation`.
+//! From a prompt to the setup of its agent: the one place for the server, `linkspan run`, `linkspan acp` and
+//! `Conversation`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::command::{Prompt, Settings};
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
 
-/// Why nothing can be started for a request.
+/// Why no agent can be started for a request.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     #[error(transparent)]
@@ -29,8 +29,8 @@ pub enum SetupError {
     },
 }
 
-/// Everything that an agent is started with. A model is given nothing but the prompt yet: see
-/// [`Setup::recall`].
+/// Everything that an agent is started with. A model gets only the prompt here; [`Setup::recall`] adds the
+/// history.
 pub fn setup(
     selected: &Selected,
     session: &str,
@@ -82,9 +82,9 @@ pub(crate) fn default_engine(config: &HubConfig) -> Result<String> {
     }
 }
 
-/// The default working directory.
-pub(crate) fn cwd(said: Option<&Path>) -> Result<PathBuf> {
-    let here = said.unwrap_or(Path::new("."));
+/// The absolute working directory of a prompt; by default the hub's own.
+pub(crate) fn cwd(wanted: Option<&Path>) -> Result<PathBuf> {
+    let here = wanted.unwrap_or(Path::new("."));
     let failed = |source| Error::Cwd {
         cwd: here.to_owned(),
         source,
@@ -96,7 +96,7 @@ pub(crate) fn cwd(said: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// What the agent of a queued prompt may do.
+/// The permissions of a queued prompt.
 pub(crate) fn permissions(config: &HubConfig, settings: &Settings) -> Permissions {
     let Settings {
         engine, options, ..
@@ -110,7 +110,7 @@ pub(crate) fn of_prompt(
     session: &str,
     native: Option<&str>,
     prompt: &Prompt,
-) -> Result<Setup> {
+) -> Result<Setup, SetupError> {
     let selected = engines::select(&prompt.settings.engine, &config.settings)?;
     let around = LaunchContext {
         limits: Limits::from(&config.settings),
@@ -120,7 +120,7 @@ pub(crate) fn of_prompt(
         no_wait: false,
     };
     let request = request(config, &selected, native, prompt);
-    Ok(setup(&selected, session, &request, around)?)
+    setup(&selected, session, &request, around)
 }
 
 /// Fails if the prompt's engine does not support its options: such a prompt is refused before anything is

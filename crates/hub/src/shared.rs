@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use journal::{Lease, Owner};
@@ -19,6 +19,7 @@ use crate::config::{HubConfig, is_dead};
 use crate::counts::RunCounts;
 use crate::error::{Error, Result};
 use crate::firehose::Firehose;
+use crate::lock::lock;
 use crate::recovery;
 use crate::render::Style;
 use crate::session_task;
@@ -51,9 +52,9 @@ pub(crate) struct Shared {
     pub(crate) directory: Directory,
     pub(crate) channels: Channels,
     firehose: Mutex<HashMap<Style, Weak<Firehose>>>,
-    session_tasks: Mutex<HashMap<SessionId<'static>, WorkerHandle>>,
+    pub(crate) session_tasks: Mutex<HashMap<SessionId<'static>, WorkerHandle>>,
     status: Mutex<HashMap<SessionId<'static>, WorkerStatus>>,
-    replies: Mutex<HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>>,
+    pub(crate) replies: Mutex<HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>>,
     trouble: watch::Sender<Option<String>>,
     pub(crate) counts: Arc<RunCounts>,
 }
@@ -84,7 +85,7 @@ impl Shared {
 
     /// Starts a worker for the session unless it has one.
     pub(crate) fn wake_worker(self: &Arc<Self>, session: &SessionId<'static>) {
-        let mut session_tasks = self.session_tasks();
+        let mut session_tasks = lock(&self.session_tasks);
         let is_there = session_tasks
             .get(session)
             .is_some_and(|it| !it.task.is_finished());
@@ -97,8 +98,8 @@ impl Shared {
         let id = session.clone();
         let session_task = async move {
             session_task::run(Arc::clone(&shared), id.clone(), abort_signal).await;
-            shared.session_tasks().remove(&id);
-            shared.statuses().remove(&id);
+            lock(&shared.session_tasks).remove(&id);
+            lock(&shared.status).remove(&id);
             shared.touch(&id);
             // A command enqueued between the check and here assumed the worker was alive; re-check.
             if matches!(shared.due(&id).await, Ok(Due::Now | Due::Later)) {
@@ -125,10 +126,7 @@ impl Shared {
 
     /// All sessions in a format.
     pub(crate) fn firehose(&self, style: Style) -> Arc<Firehose> {
-        let mut all = self
-            .firehose
-            .lock()
-            .expect("no panic while holding the lock");
+        let mut all = lock(&self.firehose);
         if let Some(firehose) = all.get(&style).and_then(Weak::upgrade) {
             return firehose;
         }
@@ -173,14 +171,13 @@ impl Shared {
     /// Aborts the run of a local worker without the journal.
     pub(crate) fn abort_local(&self, session: &SessionId<'static>) -> bool {
         let is_at_work = self.status(session).current.is_some();
-        let session_tasks = self.session_tasks();
+        let session_tasks = lock(&self.session_tasks);
         let session_task = session_tasks.get(session).filter(|_| is_at_work);
         session_task.map(|it| it.abort.notify_one()).is_some()
     }
 
     fn is_ours(&self, session: &SessionId<'_>) -> bool {
-        self.session_tasks()
-            .contains_key(&session.clone().into_owned())
+        lock(&self.session_tasks).contains_key(&session.clone().into_owned())
     }
 
     pub(crate) fn touch(&self, session: &SessionId<'static>) {
@@ -206,14 +203,16 @@ impl Shared {
     }
 
     pub(crate) fn status(&self, session: &SessionId<'_>) -> WorkerStatus {
-        let status = self.statuses().get(&session.clone().into_owned()).cloned();
+        let status = lock(&self.status)
+            .get(&session.clone().into_owned())
+            .cloned();
         status.unwrap_or_default()
     }
 
     pub(crate) fn set_status(&self, session: &SessionId<'static>, status: WorkerStatus) {
-        let is_new = self.statuses().get(session) != Some(&status);
+        let is_new = lock(&self.status).get(session) != Some(&status);
         if is_new {
-            self.statuses().insert(session.clone(), status);
+            lock(&self.status).insert(session.clone(), status);
             self.touch(session);
         }
     }
@@ -224,36 +223,16 @@ impl Shared {
         number: u64,
     ) -> oneshot::Receiver<bool> {
         let (tx, rx) = oneshot::channel();
-        self.replies().insert((session.clone(), number), tx);
+        lock(&self.replies).insert((session.clone(), number), tx);
         rx
     }
 
     pub(crate) fn reply(&self, session: &SessionId<'static>, number: u64, is_done: bool) {
-        let reply = self.replies().remove(&(session.clone(), number));
+        let reply = lock(&self.replies).remove(&(session.clone(), number));
         if let Some(reply) = reply {
             // The caller may have stopped waiting.
             reply.send(is_done).ok();
         }
-    }
-
-    pub(crate) fn session_tasks(
-        &self,
-    ) -> MutexGuard<'_, HashMap<SessionId<'static>, WorkerHandle>> {
-        self.session_tasks
-            .lock()
-            .expect("no panic while holding the lock")
-    }
-
-    fn statuses(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, WorkerStatus>> {
-        self.status.lock().expect("no panic while holding the lock")
-    }
-
-    pub(crate) fn replies(
-        &self,
-    ) -> MutexGuard<'_, HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>> {
-        self.replies
-            .lock()
-            .expect("no panic while holding the lock")
     }
 }
 

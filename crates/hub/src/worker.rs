@@ -1,11 +1,11 @@
-//! One session at work: its agent, its log, and the answers that need nobody's attention.
+//! One session: its agent, its log, and the asks that the policy answers.
 //!
 //! A worker is driven by its owner: [`Worker::step`] waits until something has happened, and everything else
 //! (prompts, aborts, answers) is a plain call between two steps. A hub drives one in a task for each of
 //! its sessions; `linkspan run`, `linkspan acp` and `Conversation` drive one beside their own input.
-//! What holds for a session holds here, once: events are stored in order under the session's lease, the
-//! lease is renewed, what others want is read from the journal, and asks are answered by the rules or
-//! when their time is up.
+//! The rules of a session are implemented here, once: events are stored in order under the session's lease,
+//! the lease is renewed, commands are read from the journal, and asks are answered by the policy or at
+//! their deadline.
 
 mod log;
 mod open_log;
@@ -23,8 +23,8 @@ use runner::{
 use tokio::time::timeout;
 
 pub use self::log::{Announced, SessionLog, parent};
-use self::open_log::LogEvent;
 pub(crate) use self::open_log::acquire;
+use self::open_log::{JournalLink, LogEvent};
 use crate::append::AppendFailure;
 use crate::command::{Abort, StoredAnswer};
 
@@ -40,24 +40,24 @@ pub struct Worker {
     ask_limit: Option<AskLimit>,
     /// Asks that were answered, in case the agent is slow to notice.
     answered: Vec<String>,
-    /// The agent was told to stop its run, or to go: it is heard to its end, even when the journal falls
+    /// The agent was asked to stop its run or to exit: it is read to its end, even when the journal falls
     /// behind.
     is_aborting: bool,
     is_closing: bool,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug)]
 pub enum Progress {
-    /// Events were stored; `has_effects` says that more than the log has changed.
+    /// Events were stored; `has_effects` when more than the log has changed.
     Stored {
         has_effects: bool,
     },
-    /// Events could not be stored now; they are tried again.
+    /// Events could not be stored; the append is retried.
     StoreFailed(Error),
     /// Nothing will be stored any more: see [`Worker::stop_logging`].
     LogLost(LogLost),
-    /// What others want and the owner of the worker has to decide; nothing, when they have left nothing.
+    /// Commands that the owner of the worker has to decide; may be empty.
     Requests(Vec<Request>),
     Started,
     NotStarted(StartError),
@@ -65,7 +65,7 @@ pub enum Progress {
     Events,
     /// A run has ended, and the agent can be prompted again.
     Ended,
-    /// The agent is gone; it still tells how its last run ended.
+    /// The agent has exited; it still has the outcome of its last run.
     Gone(Box<Agent>),
     /// The newest session was asked for, and the agent has named it; see [`Step::Found`].
     Found,
@@ -81,19 +81,19 @@ pub struct LogLost {
     pub is_refused: bool,
 }
 
-/// What others want, who have left it in the journal. Answers to asks are not among it: the worker passes
-/// them on.
+/// A command of another process, read from the journal. Answers to asks are not among them: the worker
+/// passes those on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A prompt waits; only a hub works on those.
     Prompt { number: u64, body: bytes::Bytes },
-    /// Take a prompt out of the queue.
+    /// Remove a prompt from the queue.
     RemovePrompt { number: u64, prompt: u64 },
     /// Stop the run: that of this prompt, or any.
     Abort { number: u64, of: Option<u64> },
-    /// Let go of the session once it has nothing more to do.
+    /// Release the session once it is idle.
     Leave { number: u64 },
-    /// It cannot be read any more.
+    /// The stored command is damaged.
     Damaged { number: u64 },
 }
 
@@ -127,7 +127,7 @@ impl Worker {
         self.agent.as_mut()
     }
 
-    /// The agent, which is not this worker's any more.
+    /// Takes the agent out of this worker.
     pub fn take_agent(&mut self) -> Option<Agent> {
         self.agent.take()
     }
@@ -136,7 +136,7 @@ impl Worker {
         self.starting.is_some()
     }
 
-    /// Starts an agent as soon as it is known what with; [`Progress::Started`] tells when it is there.
+    /// Starts an agent when its setup is ready; [`Progress::Started`] follows.
     pub fn start(
         &mut self,
         setup: impl Future<Output = Result<Setup, StartError>> + Send + 'static,
@@ -147,7 +147,7 @@ impl Worker {
         }));
     }
 
-    /// Starts an agent now; `waiting` hears which program has its session.
+    /// Starts an agent now; `waiting` is called with the program that holds its session.
     pub async fn start_now(
         &mut self,
         setup: Setup,
@@ -158,12 +158,12 @@ impl Worker {
         Ok(())
     }
 
-    /// The agent that is being started is not wanted any more; false when there is none.
+    /// Cancels the start of an agent; false when none is being started.
     pub fn cancel_start(&mut self) -> bool {
         self.starting.take().is_some()
     }
 
-    /// Waits until the agent that is being started is there, but not for longer than `limit`.
+    /// Waits for the agent that is being started, but not for longer than `limit`.
     pub async fn finish_start(&mut self, limit: Duration) {
         if let Some(starting) = self.starting.take()
             && let Ok(Ok(agent)) = timeout(limit, starting).await
@@ -217,7 +217,7 @@ impl Worker {
         }
     }
 
-    /// No more prompts: the agent goes when its run has ended.
+    /// No more prompts: the agent exits when its run has ended.
     pub fn close(&mut self) {
         if let Some(agent) = &mut self.agent {
             agent.close();
@@ -225,7 +225,7 @@ impl Worker {
         }
     }
 
-    /// The same for an agent without work whose session is wanted elsewhere.
+    /// The same for an idle agent whose session another process wants.
     pub fn dismiss(&mut self) {
         if let Some(agent) = &mut self.agent {
             agent.dismiss();
@@ -233,17 +233,17 @@ impl Worker {
         }
     }
 
-    /// Nothing is stored from here on; the agent goes on.
+    /// Nothing is stored from here on; the agent continues.
     pub fn stop_logging(&mut self) {
         self.log = SessionLog::off();
     }
 
-    /// The log, once the agent is gone: to store what is left, and to let the session go.
+    /// The log, once the agent has exited: to store the rest, and to release the session.
     pub fn into_log(self) -> SessionLog {
         self.log
     }
 
-    /// What the agent asks and nobody has answered: neither the rules nor a person.
+    /// Asks that neither the policy nor a person has answered.
     pub fn open_asks(&self) -> Vec<PendingAsk> {
         let asks = self.agent.as_ref().map(Agent::asks).unwrap_or_default();
         let open = asks
@@ -256,7 +256,7 @@ impl Worker {
         self.answered.iter().any(|it| it == id)
     }
 
-    /// Answers an ask. An answer that the agent cannot be given leaves it open.
+    /// Answers an ask. An answer that the agent cannot take leaves it open.
     pub fn settle(&mut self, id: &str, answer: &Answer) -> Result<(), NotSettled> {
         let Some(agent) = &mut self.agent else {
             return Ok(());
@@ -271,17 +271,17 @@ impl Worker {
         }
     }
 
-    /// The same; an answer that the agent cannot be given becomes a no.
+    /// The same; an answer that the agent cannot take becomes a denial.
     pub fn settle_or_deny(&mut self, id: &str, answer: &Answer) {
         if let Err(err) = self.settle(id, answer) {
             let message = format!("the answer could not be given: {err}");
-            // A no can always be given.
+            // Every agent takes a denial.
             self.settle(id, &Answer::Deny { message }).ok();
         }
     }
 
-    /// Waits until something has happened. What the agent tells goes to the log and to `sink`, and may be
-    /// shown when this returns. May be dropped and called again: nothing is lost.
+    /// Waits until something has happened. The agent's events go to the log and to `sink`, and may be shown
+    /// when this returns. May be dropped and called again: nothing is lost.
     pub async fn step<S: Sink>(&mut self, sink: &mut S) -> Progress {
         loop {
             self.settle_overdue().await;
@@ -296,11 +296,11 @@ impl Worker {
                 starting,
                 ..
             } = self;
-            let (record, mut journal) = log.parts();
+            let (record, journal) = log.parts();
             let mut tee = Tee { record, sink };
             let outcome = tokio::select! {
                 biased;
-                event = journal.next() => StepOutcome::Log(event),
+                event = log_event(journal) => StepOutcome::Log(event),
                 agent = started(starting), if starting.is_some() => StepOutcome::Started(agent.map(Box::new)),
                 step = step(agent, &mut tee), if agent.is_some() && may_step => StepOutcome::Stepped(step),
             };
@@ -332,7 +332,7 @@ impl Worker {
         }
     }
 
-    /// Renews the lease and reads what others want, when it is time to.
+    /// Renews the lease and reads commands, when either is due.
     async fn poll_journal(&mut self) -> Option<Progress> {
         if let Err(error) = self.log.renew_if_due().await {
             return Some(lost(error, false));
@@ -373,17 +373,15 @@ impl Worker {
     }
 
     fn settle_by_command(&mut self, seq: u64, answer: &[u8]) {
-        let (Some(id), Ok(told)) = (
-            self.log.ask(seq),
-            serde_json::from_slice::<StoredAnswer>(answer),
-        ) else {
+        let stored = serde_json::from_slice(answer);
+        let (Some(id), Ok(StoredAnswer { answer, is_late })) = (self.log.ask(seq), stored) else {
             return;
         };
-        if told.is_late() {
-            return self.settle_late(&id, &told.into());
+        match is_late {
+            true => self.settle_late(&id, &answer),
+            // In the journal it is answered, so the agent needs some answer.
+            false => self.settle_or_deny(&id, &answer),
         }
-        // It counts as answered, so something has to be said.
-        self.settle_or_deny(&id, &told.into());
     }
 
     fn settle_late(&mut self, id: &str, answer: &Answer) {
@@ -394,8 +392,8 @@ impl Worker {
         self.answered.push(id.to_owned());
     }
 
-    /// Answers what nobody has answered in time. In a journal it is answered as anybody else would, so that
-    /// the first answer counts; it comes back as a command.
+    /// Answers asks past their deadline. With a journal the answer goes through it like any other, so that
+    /// the first one counts; it comes back as a command.
     async fn settle_overdue(&mut self) {
         let overdue = self.agent.as_ref().map(Agent::overdue).unwrap_or_default();
         for (asked, answer) in overdue {
@@ -486,7 +484,7 @@ enum StepOutcome {
     Stepped(Step),
 }
 
-/// What the agent tells, into the log and to whoever is at the other end of `sink`.
+/// Sends the agent's events to the log and to `sink`.
 struct Tee<'a, S> {
     record: log::LogSink<'a>,
     sink: &'a mut S,
@@ -506,6 +504,13 @@ impl<S: Sink> Sink for Tee<'_, S> {
 
 fn lost(error: Error, is_refused: bool) -> Progress {
     Progress::LogLost(LogLost { error, is_refused })
+}
+
+async fn log_event(journal: Option<&mut JournalLink>) -> LogEvent {
+    match journal {
+        Some(journal) => journal.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn started(starting: &mut Option<Starting>) -> Result<Agent, StartError> {

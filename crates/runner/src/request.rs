@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::options::RunOptions;
 pub use crate::permissions::{Mode, Permissions};
 
@@ -90,8 +92,9 @@ pub enum Interaction {
     Dialogue,
 }
 
-/// The answer to an ask.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The answer to an ask; its JSON is stored in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Answer {
     /// `input` is the JSON text of what runs instead of what was asked for, or of the answers.
     Allow {

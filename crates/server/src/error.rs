@@ -109,10 +109,6 @@ impl From<hub::Error> for ApiError {
             hub::Error::OtherEngine { .. } => bad("other_engine"),
             hub::Error::NotNamed(_) => Self::new(StatusCode::CONFLICT, "not_named_yet", words),
             hub::Error::Cwd { .. } => bad("bad_directory"),
-            hub::Error::Recording { name, .. } => {
-                bad("bad_recording").hint(runner::engines::Recording::new(&name).offer())
-            }
-            hub::Error::UnknownRecording(_) => bad("bad_recording"),
             hub::Error::Engine(runner::engines::Error::BadValue { .. }) => bad("bad_request"),
             hub::Error::Engine(err) => {
                 let hint = err.hint();

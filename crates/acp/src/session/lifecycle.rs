@@ -1,6 +1,6 @@
 //! The life of a session's agent: started when there is work or soon may be, and released.
 
-use hub::{Progress, SessionLog, SetupError};
+use hub::{Progress, SetupError};
 use model::error_chain;
 use runner::engines::{LaunchContext, Selected};
 use runner::{Interaction, Request, Resume, Setup, StartError};
@@ -146,8 +146,7 @@ impl Session {
         self.release_agent().await;
         self.end_turn(CANCELLED);
         // Only then can it be opened again; a client that does not read must not hold that up.
-        let log = std::mem::replace(self.worker.log_mut(), SessionLog::off());
-        log.finish().await;
+        self.worker.log_mut().release().await;
         if let Some(id) = closing {
             self.lines.extend(rpc::result(&id, &wire::Empty {}));
         }

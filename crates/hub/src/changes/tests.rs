@@ -32,7 +32,7 @@ async fn create(journal: &Arc<dyn Journal>, ids: std::ops::Range<usize>) {
 }
 
 #[tokio::test]
-async fn what_is_kept_in_mind_does_not_grow_with_the_number_of_sessions() {
+async fn the_cache_does_not_grow_with_the_number_of_sessions() {
     let dir = tempfile::tempdir().unwrap();
     let config = journal::Config {
         clock: Arc::new(SystemClock::new()),
@@ -53,7 +53,7 @@ async fn what_is_kept_in_mind_does_not_grow_with_the_number_of_sessions() {
     .unwrap();
     assert!(hub.shared.directory.n_known() <= NEWEST as usize);
     create(&journal, N_SESSIONS / 2..N_SESSIONS).await;
-    // The last one was told of when all were looked at.
+    // The scan of all sessions has reported the last one.
     let mut changes = hub.changes();
     let submit = |id: &str| Submit {
         target: Target::Session(id.to_owned()),
@@ -70,7 +70,7 @@ async fn what_is_kept_in_mind_does_not_grow_with_the_number_of_sessions() {
         }
     };
     timeout(PATIENCE, change).await.unwrap();
-    // One that is not kept in mind goes on from where it was, for whoever follows everything.
+    // A session outside the cache continues where it was for followers of all sessions.
     let all = Follow {
         scope: crate::Scope::All {
             after: HashMap::new(),

@@ -1,4 +1,4 @@
-//! How a desk gets its session: by the lease, which one owner has at a time.
+//! How a session task acquires its session: by the lease, which has one owner at a time.
 
 use std::sync::Arc;
 use std::time::Duration;

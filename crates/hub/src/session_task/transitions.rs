@@ -1,10 +1,10 @@
 //! The worker's transitions: start a run, step the agent, settle asks, release the agent.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use model::{Outcome, RunEnded, RunId, error_chain};
 use runner::{Agent, AskLimit, StartError};
+use tokio::time::Instant;
 
 use super::{CurrentPrompt, QueuedPrompt, SessionTask};
 use crate::command::{Prompt, Settings};
@@ -16,7 +16,7 @@ impl SessionTask {
     pub(super) fn on_prompt(&mut self, number: u64, body: &[u8]) {
         match Prompt::read(body) {
             Some(prompt) => self.queue.push_back(QueuedPrompt { number, prompt }),
-            // It can never be run.
+            // It can never be run; mark it done so that it does not block the queue.
             None => self.record().done(number),
         }
     }
@@ -151,7 +151,7 @@ impl SessionTask {
         }
     }
 
-    /// Whether the run of the prompt that is worked on has its end.
+    /// Whether the run of the current prompt has ended.
     fn has_ended(&self) -> bool {
         let open = self.worker.log().record().and_then(Record::open_run);
         let current = self.current.as_ref();
@@ -185,11 +185,11 @@ impl SessionTask {
             self.current = None;
         }
         let is_aborted = std::mem::take(&mut self.is_aborting);
-        // An agent that ended while it had no work, or whose session another program has written
-        // meanwhile, ends no run: another one is started.
         if is_aborted || self.is_stopping {
             return self.end_run(RunEnded::new(Outcome::Aborted, None));
         }
+        // A warm agent may exit before it sees the prompt, or find its session changed by another program:
+        // the run is not lost, another agent is started for it.
         if let Some(current) = self.current.as_mut().filter(|it| it.is_warm) {
             current.is_warm = false;
             let (prompt, run, before) =

@@ -1,7 +1,7 @@
-//! A session's log as its worker sees it: what is recorded, under which lease, and what others want.
+//! A session's log as its worker sees it: the recorded events, the lease, and the commands of others.
 //!
-//! There need not be one. A journal that cannot be used is no reason not to work, an editor's session is
-//! worth keeping only from its first prompt on, and one that another program wants is let go of.
+//! There need not be one: a run works without a journal, an editor's session is stored only from its first
+//! prompt on, and a session that another program wants is released.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use model::{Event, Frame, RunId, SessionId, Sink, error_chain};
 use runner::{Answer, Place, ResumePoint, StartError};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::open_log::{LogEvents, OpenLog, acquire, record};
+use super::open_log::{JournalLink, OpenLog, acquire, record};
 use crate::append::{AppendFailure, FailedAppend};
 use crate::command::{StoredAnswer, request_release, to_bytes};
 use crate::config::{Limits, own_name};
@@ -22,9 +22,9 @@ use crate::record::{Record, failed};
 
 /// Time limit for storing the rest at the end.
 const FLUSH_LIMIT: Duration = Duration::from_secs(5);
-/// For how long another program may take to let go of a session before that is an error.
+/// How long another program may take to release a session.
 const REACQUIRE_LIMIT: Duration = Duration::from_secs(10);
-/// Between two tries to get a session that another program has.
+/// Between two attempts to acquire a session that another program holds.
 const RETRY: Duration = Duration::from_millis(200);
 
 /// A run that was stored with its prompt before its agent was started.
@@ -37,7 +37,7 @@ pub struct Announced {
 
 impl Announced {
     /// Shows what was stored to a sink that does not read the journal.
-    pub fn tell(&self, sink: &mut dyn Sink) {
+    pub fn replay(&self, sink: &mut dyn Sink) {
         let lines = self.lines.iter().filter_map(|it| str::from_utf8(it).ok());
         for event in lines.filter_map(|it| Event::from_json(it).ok()) {
             sink.event(&event);
@@ -77,14 +77,14 @@ impl SessionLog {
         Self::open(journal, &id).await
     }
 
-    /// Goes on with a session; fails with [`Error::Held`] while another program has it.
+    /// Continues a session; fails with [`Error::Held`] while another program holds it.
     pub async fn open(journal: Arc<dyn Journal>, session: &SessionId<'static>) -> Result<Self> {
         let ttl = Limits::default().lease;
         let lease = acquire(&*journal, session, &Owner::new(own_name()), ttl).await?;
         Self::with_lease(journal, lease, ttl).await
     }
 
-    /// The log of a session whose lease was just acquired; what is left open in it is closed as lost.
+    /// The log of a session whose lease was just acquired; runs left open in it are closed as lost.
     pub(crate) async fn with_lease(
         journal: Arc<dyn Journal>,
         lease: Lease,
@@ -103,23 +103,37 @@ impl SessionLog {
         }
     }
 
-    /// Appends less often, so that more events share a write.
+    fn opened(&self) -> Option<&OpenLog> {
+        match &self.0 {
+            State::Open(log) => Some(log),
+            State::Off | State::Deferred(_) | State::Released(_) => None,
+        }
+    }
+
+    fn opened_mut(&mut self) -> Option<&mut OpenLog> {
+        match &mut self.0 {
+            State::Open(log) => Some(log),
+            State::Off | State::Deferred(_) | State::Released(_) => None,
+        }
+    }
+
+    /// The longest flush interval.
     pub fn set_longest_rest(&mut self, rest: Duration) {
-        if let State::Open(log) = &mut self.0 {
-            log.appender.set_longest_rest(rest);
+        if let Some(log) = self.opened_mut() {
+            log.link.appender.set_longest_rest(rest);
         }
     }
 
     pub fn session(&self) -> Option<&SessionId<'static>> {
         match &self.0 {
-            State::Open(log) => Some(&log.appender.lease.session),
+            State::Open(log) => Some(log.session()),
             State::Released(session) => Some(session),
             State::Off | State::Deferred(_) => None,
         }
     }
 
     pub fn is_open(&self) -> bool {
-        matches!(self.0, State::Open(_))
+        self.opened().is_some()
     }
 
     pub fn is_deferred(&self) -> bool {
@@ -130,12 +144,10 @@ impl SessionLog {
         matches!(self.0, State::Released(_))
     }
 
-    /// Where an agent that is started now goes on.
+    /// Where an agent that is started now continues.
     pub fn resume_point(&self) -> ResumePoint {
-        match &self.0 {
-            State::Open(log) => log.record.resume_point(),
-            State::Off | State::Deferred(_) | State::Released(_) => ResumePoint::default(),
-        }
+        let record = self.record();
+        record.map(Record::resume_point).unwrap_or_default()
     }
 
     /// What the session holds, as the messages of a thread.
@@ -143,11 +155,10 @@ impl SessionLog {
         if !self.flush().await {
             return Err(Error::Storage(journal::Fault::Busy));
         }
-        let State::Open(log) = &mut self.0 else {
-            return Ok(History::default());
-        };
-        let session = &log.appender.lease.session;
-        history::read(&*log.journal, session, log.record.seq()).await
+        match self.opened() {
+            Some(log) => history::read(&*log.link.journal, log.session(), log.record.seq()).await,
+            None => Ok(History::default()),
+        }
     }
 
     /// Records from now on, with what was held back.
@@ -169,8 +180,8 @@ impl SessionLog {
         Ok(())
     }
 
-    /// Stores a run and its prompt before the agent is started, so that everybody sees them at once. The agent
-    /// goes on at [`SessionLog::place`]. None where nothing is recorded.
+    /// Stores a run and its prompt before the agent is started, so that all followers see them at once. The
+    /// agent continues at [`SessionLog::place`]. `None` where nothing is recorded.
     pub async fn announce(&mut self, prompt: &str) -> Result<Option<Announced>> {
         self.store_all().await?;
         let Some(record) = self.record_mut() else {
@@ -183,13 +194,11 @@ impl SessionLog {
         Ok(Some(Announced { run, lines }))
     }
 
-    /// Where the events of an agent go on that is started now; none where nothing is recorded.
+    /// Where the events of an agent that is started now continue; `None` where nothing is recorded.
     pub fn place(&self, announced: Option<&Announced>) -> Option<Place> {
-        let State::Open(log) = &self.0 else {
-            return None;
-        };
+        let log = self.opened()?;
         Some(Place {
-            session: log.appender.lease.session.to_string(),
+            session: log.session().to_string(),
             earlier: log.record.resume_point(),
             announced: announced.map(|it| it.run.clone()),
         })
@@ -202,30 +211,31 @@ impl SessionLog {
         }
     }
 
-    /// The agent is gone; what it told before anything was asked of it goes with it.
+    /// The agent is gone, and the events before its first prompt are dropped with it.
     pub fn forget_deferred(&mut self) {
         if let State::Deferred(held) = &mut self.0 {
             held.clear();
         }
     }
 
-    /// Stores what is left and lets go of the session, so that another program can have it.
-    /// False when not everything could be stored.
+    /// Stores the rest and releases the session, so that another program can acquire it. False when not
+    /// everything could be stored.
     pub async fn release(&mut self) -> bool {
         let is_stored = self.flush().await;
         let before = std::mem::replace(&mut self.0, State::Off);
         self.0 = match before {
             State::Open(log) => {
-                // Whoever finds it lapsed takes it anyway.
-                log.journal.release(&log.appender.lease).await.ok();
-                State::Released(log.appender.lease.session)
+                let lease = log.link.appender.lease;
+                // If this fails, the next owner waits for the lease to lapse.
+                log.link.journal.release(&lease).await.ok();
+                State::Released(lease.session)
             }
             before => before,
         };
         is_stored
     }
 
-    /// Takes the session again; waits a little for another program that may be about to let go of it.
+    /// Acquires the session again; waits a little for another program that may be about to release it.
     pub async fn reacquire(&mut self, journal: &Arc<dyn Journal>) -> Result<()> {
         let State::Released(session) = &self.0 else {
             return Ok(());
@@ -239,7 +249,7 @@ impl SessionLog {
                     return Ok(());
                 }
                 Err(Error::Held { .. }) if Instant::now() < deadline => {
-                    // Whoever cannot be asked is waited for all the same.
+                    // An owner that cannot be asked may still release it.
                     request_release(&**journal, &session).await.ok();
                     sleep(RETRY).await;
                 }
@@ -260,7 +270,7 @@ impl SessionLog {
     /// The same; an error means that nothing will be stored any more.
     async fn store_all(&mut self) -> Result<bool> {
         self.commit();
-        let State::Open(log) = &mut self.0 else {
+        let Some(log) = self.opened_mut() else {
             return Ok(true);
         };
         match timeout(FLUSH_LIMIT, log.store_all()).await {
@@ -269,17 +279,12 @@ impl SessionLog {
         }
     }
 
-    /// Stores what is left, and lets go of the session; false when not everything could be stored.
-    pub async fn finish(mut self) -> bool {
-        self.release().await
-    }
-
-    /// Lets go of a session in which nothing was done; one that is empty is removed.
+    /// Releases a session in which nothing was done; one that is empty is removed.
     pub async fn discard(self) -> Result<()> {
         let State::Open(log) = self.0 else {
             return Ok(());
         };
-        let (journal, lease) = (log.journal, log.appender.lease);
+        let (journal, lease) = (log.link.journal, log.link.appender.lease);
         let found = journal.find_session(&lease.session).await?;
         let is_empty = found.is_some_and(|it| it.head == 0);
         match is_empty && journal.commands(&lease.session, 0).await?.is_empty() {
@@ -288,80 +293,58 @@ impl SessionLog {
         }
     }
 
-    /// False while the journal has fallen behind: the agent has to wait until it has caught up.
+    /// False while the journal has fallen behind: the agent is not read until it has caught up.
     pub(crate) fn has_room(&self) -> bool {
-        match &self.0 {
-            State::Open(log) => log.record.has_room(),
-            State::Off | State::Deferred(_) | State::Released(_) => true,
-        }
+        self.record().is_none_or(Record::has_room)
     }
 
-    /// What the agent has told so far may be stored and shown.
+    /// The events of the agent's steps so far may be stored and shown.
     pub(crate) fn commit(&mut self) {
-        if let State::Open(log) = &mut self.0 {
-            log.record.commit();
+        if let Some(record) = self.record_mut() {
+            record.commit();
         }
     }
 
-    /// Begins to store what may be stored, unless something is on its way.
+    /// Begins the next append, unless one is in flight.
     pub(crate) fn append(&mut self) {
-        if let State::Open(log) = &mut self.0 {
-            log.appender.begin(&mut log.record);
+        if let Some(log) = self.opened_mut() {
+            log.link.appender.begin(&mut log.record);
         }
     }
 
-    /// Where the agent tells, and what the journal has to say meanwhile.
-    pub(crate) fn parts(&mut self) -> (LogSink<'_>, LogEvents<'_>) {
+    /// Where the agent's events go, and what has happened in the journal meanwhile.
+    pub(crate) fn parts(&mut self) -> (LogSink<'_>, Option<&mut JournalLink>) {
         match &mut self.0 {
-            State::Open(log) => {
-                let (record, events) = log.parts();
-                (LogSink::Record(record), events)
-            }
-            State::Deferred(held) => (LogSink::Held(held), LogEvents::none()),
-            State::Off | State::Released(_) => (LogSink::Off, LogEvents::none()),
+            State::Open(log) => (LogSink::Record(&mut log.record), Some(&mut log.link)),
+            State::Deferred(held) => (LogSink::Held(held), None),
+            State::Off | State::Released(_) => (LogSink::Off, None),
         }
     }
 
     pub(crate) fn record(&self) -> Option<&Record> {
-        match &self.0 {
-            State::Open(log) => Some(&log.record),
-            State::Off | State::Deferred(_) | State::Released(_) => None,
-        }
+        self.opened().map(|it| &it.record)
     }
 
     pub(crate) fn record_mut(&mut self) -> Option<&mut Record> {
-        match &mut self.0 {
-            State::Open(log) => Some(&mut log.record),
-            State::Off | State::Deferred(_) | State::Released(_) => None,
-        }
+        self.opened_mut().map(|it| &mut it.record)
     }
 
     /// Nothing is left to be stored.
     pub(crate) fn is_stored(&self) -> bool {
-        match &self.0 {
-            State::Open(log) => log.record.is_empty() && !log.appender.is_busy(),
-            State::Off | State::Deferred(_) | State::Released(_) => true,
-        }
+        let mut log = self.opened().into_iter();
+        log.all(|it| it.record.is_empty() && !it.link.appender.is_busy())
     }
 
-    /// Others may have left commands that were not read yet.
+    /// There may be commands that were not read yet.
     pub(crate) fn has_changed(&self) -> bool {
-        match &self.0 {
-            State::Open(log) => log.has_changed,
-            State::Off | State::Deferred(_) | State::Released(_) => false,
-        }
+        self.opened().is_some_and(|it| it.link.has_changed)
     }
 
-    /// What a command wanted is done, once what was told so far is stored.
-    pub(crate) fn done(&mut self, command: u64) {
-        if let State::Open(log) = &mut self.0 {
-            log.record.done(command);
+    /// A command is done once the events so far are stored. For a queued prompt that means that it is removed.
+    pub fn done(&mut self, command: u64) {
+        if let Some(record) = self.record_mut() {
+            record.done(command);
         }
-    }
-
-    /// Takes a prompt out of the queue.
-    pub fn remove_prompt(&mut self, prompt: u64) {
-        self.done(prompt);
     }
 
     /// The id of the ask that was event `seq`.
@@ -370,40 +353,39 @@ impl SessionLog {
         asks.find(|it| it.seq == seq).map(|it| it.id.clone())
     }
 
-    /// Answers an ask in the journal, because nobody has done so in time; false when that has to be tried
-    /// again.
+    /// Answers an ask in the journal, because its time is up; false when that has to be tried again.
     pub(crate) async fn settle_late(&mut self, id: &str, answer: Answer) -> bool {
-        let State::Open(log) = &mut self.0 else {
+        let Some(log) = self.opened() else {
             return false;
         };
         let ask = log.record.asks().iter().find(|it| it.id == id);
         let Some(seq) = ask.map(|it| it.seq) else {
             return false;
         };
-        let session = &log.appender.lease.session;
-        let answer = to_bytes(&StoredAnswer::late(answer));
-        let settled = log.journal.settle(session, seq, answer).await;
+        let answer = to_bytes(&StoredAnswer {
+            answer,
+            is_late: true,
+        });
+        let settled = log.link.journal.settle(log.session(), seq, answer).await;
         // It is not stored yet, or cannot be now; another answer counts as well.
         matches!(settled, Ok(_) | Err(Error::Answered { .. }))
     }
 
     pub(crate) fn failed(&mut self, failed: FailedAppend) -> AppendFailure {
-        match &mut self.0 {
-            State::Open(log) => log.appender.failed(failed),
-            State::Off | State::Deferred(_) | State::Released(_) => AppendFailure::Fenced,
+        match self.opened_mut() {
+            Some(log) => log.link.appender.failed(failed),
+            None => AppendFailure::Fenced,
         }
     }
 
-    /// Fails when another program has taken the session over, or it was removed.
+    /// Fails when the lease was taken over, or the session was removed.
     pub(crate) async fn renew_if_due(&mut self) -> Result<()> {
-        let State::Open(log) = &mut self.0 else {
+        let link = self.opened_mut().map(|it| &mut it.link);
+        let Some(link) = link.filter(|it| it.is_renewal_due) else {
             return Ok(());
         };
-        if !log.is_renewal_due {
-            return Ok(());
-        }
-        let renewed = log.journal.renew(&log.appender.lease, log.ttl).await;
-        log.is_renewal_due = false;
+        let renewed = link.journal.renew(&link.appender.lease, link.ttl).await;
+        link.is_renewal_due = false;
         match renewed {
             Err(err @ (Error::Fenced { .. } | Error::NoSession { .. })) => Err(err),
             // Any other failure may pass, and decides nothing: only the next owner does.
@@ -413,41 +395,44 @@ impl SessionLog {
 
     /// The commands that have come since the last time.
     pub(crate) async fn commands(&mut self) -> Vec<Command> {
-        let State::Open(log) = &mut self.0 else {
+        let Some(OpenLog { link, .. }) = self.opened_mut() else {
             return Vec::new();
         };
-        let session = &log.appender.lease.session;
-        let commands = log.journal.commands(session, log.n_read).await;
-        log.has_changed = false;
-        // What cannot be read now is read with the next renewal.
+        let session = &link.appender.lease.session;
+        let commands = link.journal.commands(session, link.n_read).await;
+        link.has_changed = false;
+        // After a failed read they are read with the next renewal.
         let commands = commands.unwrap_or_default();
         if let Some(last) = commands.last() {
-            log.n_read = last.number;
+            link.n_read = last.number;
         }
         commands
     }
 
-    /// Takes a prompt out of the queue that cannot be worked on: its events are refused.
+    /// Removes a prompt from the queue whose events the journal refuses.
     pub(crate) async fn give_up(&mut self, prompt: u64) {
-        if let State::Open(log) = &mut self.0 {
+        if let Some(OpenLog { link, .. }) = self.opened_mut() {
             let batch = Batch {
                 entries: Vec::new(),
                 done: vec![prompt],
             };
             // If it cannot be removed from the queue, it is run again.
-            log.journal.append(&log.appender.lease, batch).await.ok();
+            link.journal.append(&link.appender.lease, batch).await.ok();
         }
     }
 
     pub(crate) async fn release_lease(self) {
         if let State::Open(log) = self.0 {
-            // Whoever cannot write it now waits until the lease has lapsed.
-            log.journal.release(&log.appender.lease).await.ok();
+            let JournalLink {
+                journal, appender, ..
+            } = log.link;
+            // If this fails, the next owner waits for the lease to lapse.
+            journal.release(&appender.lease).await.ok();
         }
     }
 }
 
-/// Where an agent tells.
+/// Where the events of an agent go.
 pub(crate) enum LogSink<'a> {
     Record(&'a mut Record),
     Held(&'a mut Vec<String>),

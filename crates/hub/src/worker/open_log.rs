@@ -14,8 +14,14 @@ use crate::recovery;
 
 /// A log that is written under the session's lease.
 pub(super) struct OpenLog {
-    pub(super) journal: Arc<dyn Journal>,
     pub(super) record: Record,
+    pub(super) link: JournalLink,
+}
+
+/// The journal's side of an open log: the lease, appends, and the commands of others. It is apart from the
+/// record so that an agent can write events while this waits.
+pub(crate) struct JournalLink {
+    pub(super) journal: Arc<dyn Journal>,
     pub(super) appender: Appender,
     /// For how long the session is ours without a renewal.
     pub(super) ttl: Duration,
@@ -28,66 +34,59 @@ pub(super) struct OpenLog {
     pub(super) has_changed: bool,
 }
 
-/// What the journal has to say.
+/// What has happened in the journal.
 pub(crate) enum LogEvent {
     Stored {
         has_effects: bool,
     },
     Failed(FailedAppend),
-    /// Others may have left something to do, or it is time to renew the lease.
+    /// There may be new commands, or it is time to renew the lease.
     Changed,
     /// The journal was closed.
     Closed,
 }
 
 impl OpenLog {
-    /// Where the agent tells, and what the journal has to say meanwhile.
-    pub(super) fn parts(&mut self) -> (&mut Record, LogEvents<'_>) {
-        let events = Sources {
-            appender: &mut self.appender,
-            renewals: &mut self.renewals,
-            watch: &mut self.watch,
-            is_renewal_due: &mut self.is_renewal_due,
-            has_changed: &mut self.has_changed,
-        };
-        (&mut self.record, LogEvents(Some(events)))
-    }
-
     pub(super) fn new(
         journal: Arc<dyn Journal>,
         lease: Lease,
         record: Record,
         ttl: Duration,
     ) -> Self {
+        // Two renewals may fail before the lease lapses.
         let period = (ttl / 3).max(Duration::from_millis(1));
         // The lease was acquired just now.
         let mut renewals = interval_at(Instant::now() + period, period);
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let watch = journal.watch(Scope::Commands(lease.session.clone()));
-        Self {
+        let link = JournalLink {
+            watch: journal.watch(Scope::Commands(lease.session.clone())),
             appender: Appender::new(Arc::clone(&journal), lease),
             journal,
-            record,
             ttl,
             renewals,
-            watch,
             n_read: 0,
             is_renewal_due: false,
             has_changed: true,
-        }
+        };
+        Self { record, link }
+    }
+
+    pub(super) fn session(&self) -> &SessionId<'static> {
+        &self.link.appender.lease.session
     }
 
     pub(super) async fn store_all(&mut self) -> Result<()> {
-        self.appender.begin(&mut self.record);
-        while self.appender.is_busy() {
-            if let Err(failed) = self.appender.stored().await {
+        let appender = &mut self.link.appender;
+        appender.begin(&mut self.record);
+        while appender.is_busy() {
+            if let Err(failed) = appender.stored().await {
                 let error = failed.error.clone();
-                match self.appender.failed(failed) {
+                match appender.failed(failed) {
                     AppendFailure::Retry => (),
                     AppendFailure::Fenced | AppendFailure::Discard => return Err(error),
                 }
             }
-            self.appender.begin(&mut self.record);
+            appender.begin(&mut self.record);
         }
         Ok(())
     }
@@ -96,53 +95,28 @@ impl OpenLog {
 impl std::fmt::Debug for OpenLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenLog")
-            .field("session", &self.appender.lease.session)
+            .field("session", self.session())
             .finish_non_exhaustive()
     }
 }
 
-/// What the journal has to say, if there is one.
-pub(crate) struct LogEvents<'a>(Option<Sources<'a>>);
-
-struct Sources<'a> {
-    appender: &'a mut Appender,
-    renewals: &'a mut Interval,
-    watch: &'a mut Watch,
-    is_renewal_due: &'a mut bool,
-    has_changed: &'a mut bool,
-}
-
-impl LogEvents<'_> {
-    /// Without a log there is nothing to say.
-    pub(super) fn none() -> Self {
-        Self(None)
-    }
-
-    pub(crate) async fn next(&mut self) -> LogEvent {
-        let Some(Sources {
-            appender,
-            renewals,
-            watch,
-            is_renewal_due,
-            has_changed,
-        }) = &mut self.0
-        else {
-            return std::future::pending().await;
-        };
+impl JournalLink {
+    pub(super) async fn next(&mut self) -> LogEvent {
         tokio::select! {
-            stored = appender.stored(), if appender.is_busy() => match stored {
+            stored = self.appender.stored(), if self.appender.is_busy() => match stored {
                 Ok(stored) => LogEvent::Stored { has_effects: stored.has_effects },
                 Err(failed) => LogEvent::Failed(failed),
             },
-            is_open = watch.changed() => {
-                **has_changed = true;
+            is_open = self.watch.changed() => {
+                self.has_changed = true;
                 match is_open {
                     true => LogEvent::Changed,
                     false => LogEvent::Closed,
                 }
             }
-            _ = renewals.tick() => {
-                (**is_renewal_due, **has_changed) = (true, true);
+            _ = self.renewals.tick() => {
+                // Commands are read too: a hint may have been missed when the journal could not be read.
+                (self.is_renewal_due, self.has_changed) = (true, true);
                 LogEvent::Changed
             }
         }

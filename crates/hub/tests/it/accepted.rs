@@ -11,7 +11,7 @@ use model::{Body, Cause, Event, Item, Outcome, Role, SessionId};
 
 use crate::harness::{Harness, LEASE};
 
-/// An agent that says nothing until the file `go` is there, and then speaks Claude's stream-json.
+/// An agent that prints nothing until the file `go` exists, and then speaks Claude's stream-json.
 const SLOW: &str = r#"#!/bin/sh
 while read -r line; do
   case $line in *'"type":"user"'*)
@@ -33,26 +33,26 @@ fn slow() -> Harness {
     harness
 }
 
-/// What a session tells, in one word each, and what users said.
+/// The events of a session in one word each, with the texts of messages.
 async fn event_names(harness: &Harness, session: &SessionId<'_>) -> Vec<String> {
     let lines = harness.lines(session).await;
     let events = lines.iter().map(|it| Event::from_json(it).unwrap());
-    let mut told = Vec::new();
+    let mut names = Vec::new();
     for event in events {
         match &event.body {
-            Body::RunStarted(it) if it.cause == Cause::Prompt => told.push("started".to_owned()),
-            Body::RunEnded(it) => told.push(format!("{:?}", it.outcome)),
+            Body::RunStarted(it) if it.cause == Cause::Prompt => names.push("started".to_owned()),
+            Body::RunEnded(it) => names.push(format!("{:?}", it.outcome)),
             Body::ItemClosed(it) => match &it.item {
                 Item::Message(it) if it.role == Role::User => {
-                    told.push(format!("user: {}", it.text))
+                    names.push(format!("user: {}", it.text))
                 }
-                Item::Message(it) => told.push(format!("agent: {}", it.text)),
+                Item::Message(it) => names.push(format!("agent: {}", it.text)),
                 _ => (),
             },
             _ => (),
         }
     }
-    told
+    names
 }
 
 async fn submitted(harness: &Harness, hub: &Hub, prompt: &str) -> SessionId<'static> {

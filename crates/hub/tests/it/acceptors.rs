@@ -11,7 +11,7 @@ use crate::harness::{Harness, LEASE};
 /// Enough for a race to be lost once.
 const N_SESSIONS: usize = 8;
 
-/// Another hub on the journal of a bench, whose agent is a program of its own.
+/// Another hub on the journal of the harness, with an agent program of its own.
 fn other_config(harness: &Harness) -> HubConfig {
     let other = harness.dir.path().join("other-agent");
     fs::copy(harness.dir.path().join("agent"), &other).unwrap();

@@ -1,4 +1,4 @@
-//! Asks: by the rules first, else by whoever answers first.
+//! Asks: answered by the policy, else by the first client.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn the_policy_answers_before_a_client_is_asked() {
     hub.stop().await;
 }
 
-/// The first ask of a session, as its event tells it.
+/// The event of a session's first ask.
 async fn opened(harness: &Harness, session: &SessionId<'static>) -> Value {
     let lines = harness.lines(session).await.into_iter();
     let mut asks = lines.filter(|it| it.contains(r#""type":"ask.opened""#));

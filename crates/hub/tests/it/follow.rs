@@ -1,4 +1,4 @@
-//! Followers: the same list for everybody, wherever they begin and however slow they are.
+//! Followers: the same list for each of them, wherever they begin and however slow they are.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ async fn a_follower_gets_the_same_list_from_every_cursor() {
     hub.stop().await;
 }
 
-/// The end of the last run: every format has a word for it.
+/// The end of the last run, which every format renders.
 async fn last(harness: &Harness, session: &SessionId<'static>) -> u64 {
     let runs = harness.runs(session).await;
     runs.last().unwrap().end.unwrap().seq

@@ -1,4 +1,4 @@
-//! Forks, and programs that go on with a session elsewhere, do not wait for an agent that idles.
+//! Forks, and programs that resume a session elsewhere, do not wait for an idle agent.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -103,8 +103,8 @@ async fn forks_and_other_programs_do_not_wait_for_an_agent_that_idles() {
                 assert_ne!(forked.native.as_ref(), Some(&native));
                 assert_eq!(forked.parent.unwrap().session, source);
             }
-            // Its own agent is out of date by now, and another one goes on.
-            done(&here, harness.submit_to(&source, "go on"), 2).await;
+            // Its own agent is out of date by now, and another one continues.
+            done(&here, harness.submit_to(&source, "continue"), 2).await;
             harness.check(&source).await;
         }));
     }

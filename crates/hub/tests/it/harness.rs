@@ -160,18 +160,10 @@ impl Harness {
 
     /// Every line of a session.
     pub(crate) async fn lines(&self, session: &SessionId<'_>) -> Vec<String> {
-        let read = Read {
-            after: 0,
-            deltas: Deltas::Keep,
-            max_events: u32::MAX,
-            max_bytes: usize::MAX,
-        };
-        let page = self.journal.read(session, read).await.unwrap();
-        let lines = page.events.iter().map(|it| it.line.to_vec());
-        lines.map(|it| String::from_utf8(it).unwrap()).collect()
+        lines(&*self.journal, session).await
     }
 
-    /// Every event's number and kind, after checking that nothing is told twice or left open.
+    /// Checks that events are numbered in order, and that nothing is opened twice or left open.
     pub(crate) async fn check(&self, session: &SessionId<'_>) {
         let lines = self.lines(session).await;
         let (mut items, mut open, mut run) = (Vec::new(), Vec::new(), None);
@@ -200,6 +192,19 @@ impl Harness {
         }
         assert_eq!(run, None);
     }
+}
+
+/// Every line of a session.
+pub(crate) async fn lines(journal: &dyn Journal, session: &SessionId<'_>) -> Vec<String> {
+    let read = Read {
+        after: 0,
+        deltas: Deltas::Keep,
+        max_events: u32::MAX,
+        max_bytes: usize::MAX,
+    };
+    let page = journal.read(session, read).await.unwrap();
+    let lines = page.events.iter().map(|it| it.line.to_vec());
+    lines.map(|it| String::from_utf8(it).unwrap()).collect()
 }
 
 /// Waits until a journal is as wanted.

@@ -1,6 +1,6 @@
 //! Hubs on real journals in memory, with recordings and with a small agent that is a shell script.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod accepted;
 mod acceptors;
@@ -10,5 +10,9 @@ mod disk_full;
 mod follow;
 mod forks;
 mod harness;
+mod leases;
+mod paused;
 mod queue;
 mod retention;
+mod scripted_journal;
+mod time_limits;

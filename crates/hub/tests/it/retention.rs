@@ -1,4 +1,4 @@
-//! What is over the limits goes when a hub is opened, and nothing that is in use.
+//! Sessions beyond the limits are removed when a hub is opened, unless they are in use.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn a_hub_removes_what_is_over_the_limits_and_nothing_in_use() {
         harness.clock.pass(Duration::from_secs(1));
         done.push(session);
     }
-    // From now on nobody holds them.
+    // From now on they have no owner.
     hub.stop().await;
     let hub = harness.hub().await;
     let submit = harness.submit("claude", "wait");
@@ -44,7 +44,7 @@ async fn a_hub_removes_what_is_over_the_limits_and_nothing_in_use() {
     let look_again = async { while changes.next().await.is_some() {} };
     timeout(PATIENCE, look_again)
         .await
-        .expect("nobody was told");
+        .expect("no change was reported");
     let mut left = ids(&*harness.journal).await;
     left.sort();
     let mut expected = [running.to_string(), newest.to_string()];

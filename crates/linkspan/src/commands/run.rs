@@ -199,7 +199,7 @@ impl WatchedRun {
     fn requested(&mut self, request: &Request) {
         match request {
             Request::Abort { .. } => self.worker.abort(),
-            Request::RemovePrompt { prompt, .. } => self.worker.log_mut().remove_prompt(*prompt),
+            Request::RemovePrompt { prompt, .. } => self.worker.log_mut().done(*prompt),
             // The session is let go of at the end of the run; whoever has it next works on its prompts.
             Request::Leave { .. } | Request::Prompt { .. } | Request::Damaged { .. } => (),
         }
@@ -231,7 +231,7 @@ impl WatchedRun {
     /// Shows what the agent will not tell, because the journal has it already.
     fn show_announced(&mut self, announced: Option<&Announced>) -> Result<(), Failure> {
         if let Some(announced) = announced {
-            announced.tell(&mut self.output);
+            announced.replay(&mut self.output);
         }
         self.flush()
     }

@@ -108,8 +108,8 @@ pub(super) async fn discard(log: SessionLog) {
     }
 }
 
-pub(super) async fn finish(log: SessionLog) {
-    if !log.finish().await {
+pub(super) async fn finish(mut log: SessionLog) {
+    if !log.release().await {
         exit::print_line("linkspan: the end of this run could not be kept\n");
     }
 }

@@ -21,6 +21,7 @@ mod retention;
 mod run;
 mod session;
 mod sqlite;
+mod tail;
 mod truncate;
 mod watch;
 

@@ -57,7 +57,7 @@ impl Memory {
         let session = session.clone().into_owned();
         Box::pin(async move {
             let done = work(&mut self.store(), &session)?;
-            self.hints.notify(&[Change::Commands(session)]);
+            self.hints.notify(vec![Change::Commands(session)]);
             Ok(done)
         })
     }
@@ -99,8 +99,11 @@ impl Journal for Memory {
     fn append<'a>(&'a self, lease: &'a Lease, mut batch: Batch) -> Reply<'a, Range<u64>> {
         Box::pin(async move {
             batch.prepare(self.cut)?;
-            let appended = self.store().append(lease, &batch, self.clock.now())?;
-            self.hints.notify(&[Change::Log(lease.session.clone())]);
+            let now = self.clock.now();
+            let appended = self.store().append(lease, &batch, now)?;
+            // The store itself is in memory: there is nothing to keep beside it.
+            let change = Change::Log(lease.session.clone(), Vec::new(), now);
+            self.hints.notify(vec![change]);
             Ok(appended)
         })
     }

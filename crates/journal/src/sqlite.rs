@@ -22,6 +22,7 @@ mod threads;
 mod witness;
 mod writer;
 
+use std::future::ready;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -191,15 +192,23 @@ impl Journal for Sqlite {
             batch.prepare(self.cut)?;
             self.threads
                 .write(batch.length(), move |conn, changed| {
-                    changed.push(Change::Log(lease.session.clone()));
-                    append::append(conn, &lease, &batch, clock.now())
+                    let now = clock.now();
+                    let appended = append::append(conn, &lease, &batch, now)?;
+                    changed.push(Change::Log(lease.session, batch.entries, now));
+                    Ok(appended)
                 })
                 .await
         })
     }
 
     fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page> {
-        self.read_of(session, move |conn, session| log::read(conn, session, read))
+        let session = session.clone().into_owned();
+        if let Some(page) = self.hints.page(&session, read) {
+            return Box::pin(ready(Ok(page)));
+        }
+        self.read_of(&session, move |conn, session| {
+            log::read(conn, session, read)
+        })
     }
 
     fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>> {
@@ -245,6 +254,7 @@ impl Journal for Sqlite {
         });
         Box::pin(async move {
             remove.await?;
+            self.hints.forget(&lease.session);
             self.sweep().await
         })
     }

@@ -1,11 +1,17 @@
 //! Change notifications. They may be late, merged or spurious: the receiver reads the journal to
 //! learn the truth.
+//!
+//! With the notification the last events of a session are kept in memory, so that the followers of a live
+//! session do not read back from the disk what was stored a moment ago.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
-use model::SessionId;
+use model::{SessionId, Timestamp};
 use tokio::sync::watch;
+
+use crate::entry::{Entry, Page, Read};
+use crate::tail::Tail;
 
 /// What is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,9 +25,10 @@ pub enum Scope {
 }
 
 /// What has changed of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Change {
-    Log(SessionId<'static>),
+    /// These events are stored, at this time unless they have their own.
+    Log(SessionId<'static>, Vec<Entry>, Timestamp),
     Commands(SessionId<'static>),
 }
 
@@ -38,14 +45,33 @@ impl Watch {
 
 /// The subscribers.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers(Mutex<HashMap<Scope, watch::Sender<()>>>);
+pub(crate) struct Watchers(Mutex<Watched>);
+
+type Watched = HashMap<Scope, Subscribers>;
+
+/// The subscribers of a scope, and for a session's log its last events.
+#[derive(Debug)]
+struct Subscribers {
+    sender: watch::Sender<()>,
+    tail: Tail,
+}
+
+impl Subscribers {
+    fn new() -> Self {
+        Self {
+            sender: watch::Sender::new(()),
+            tail: Tail::default(),
+        }
+    }
+}
 
 impl Watchers {
     pub(crate) fn watch(&self, scope: Scope) -> Watch {
         let mut watched = self.watched();
         let mut receiver = watched
             .entry(scope)
-            .or_insert_with(|| watch::Sender::new(()))
+            .or_insert_with(Subscribers::new)
+            .sender
             .subscribe();
         // Something may have changed between the caller's last read and this subscription.
         receiver.mark_changed();
@@ -53,26 +79,50 @@ impl Watchers {
     }
 
     /// Notifies the watchers of these sessions.
-    pub(crate) fn notify(&self, changes: &[Change]) {
+    pub(crate) fn notify(&self, changes: Vec<Change>) {
         let mut watched = self.watched();
         if watched.is_empty() || changes.is_empty() {
             return;
         }
         for change in changes {
-            let session = match change {
-                Change::Log(session) => session,
+            let scope = match change {
+                Change::Log(session, entries, now) => {
+                    let scope = Scope::Session(session);
+                    if let Some(it) = watched.get_mut(&scope) {
+                        it.tail.extend(&entries, now);
+                    }
+                    scope
+                }
                 Change::Commands(session) => {
                     notify_scope(&mut watched, &Scope::Commands(session.clone()));
-                    session
+                    Scope::Session(session)
                 }
             };
-            notify_scope(&mut watched, &Scope::Session(session.clone()));
+            notify_scope(&mut watched, &scope);
         }
         notify_scope(&mut watched, &Scope::All);
     }
 
+    /// Notifies everyone of changes that are not known in detail: sessions may be gone, so no tail is valid.
     pub(crate) fn notify_all(&self) {
-        self.watched().retain(|_, sender| sender.send(()).is_ok());
+        self.watched().retain(|_, it| {
+            it.tail = Tail::default();
+            it.sender.send(()).is_ok()
+        });
+    }
+
+    /// A part of the log, if it is in memory.
+    pub(crate) fn page(&self, session: &SessionId<'static>, read: Read) -> Option<Page> {
+        let scope = Scope::Session(session.clone());
+        self.watched().get(&scope)?.tail.page(read)
+    }
+
+    /// Forgets the events of a session that was removed.
+    pub(crate) fn forget(&self, session: &SessionId<'static>) {
+        let scope = Scope::Session(session.clone());
+        if let Some(it) = self.watched().get_mut(&scope) {
+            it.tail = Tail::default();
+        }
     }
 
     /// Whether there are watchers.
@@ -83,18 +133,18 @@ impl Watchers {
     /// Drops closed subscriptions.
     pub(crate) fn prune_closed(&self) {
         self.watched()
-            .retain(|_, sender| sender.receiver_count() > 0);
+            .retain(|_, it| it.sender.receiver_count() > 0);
     }
 
-    fn watched(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, watch::Sender<()>>> {
+    fn watched(&self) -> MutexGuard<'_, Watched> {
         self.0.lock().expect("no panic while holding the lock")
     }
 }
 
-fn notify_scope(watched: &mut HashMap<Scope, watch::Sender<()>>, scope: &Scope) {
+fn notify_scope(watched: &mut Watched, scope: &Scope) {
     let nobody_left = watched
         .get(scope)
-        .is_some_and(|sender| sender.send(()).is_err());
+        .is_some_and(|it| it.sender.send(()).is_err());
     if nobody_left {
         watched.remove(scope);
     }

@@ -174,9 +174,7 @@ fn commit(store: &WriteStore, mut group: Vec<Box<dyn Job>>, hints: &Watchers) {
     // A commit to a deleted file is lost.
     let committed = committed.and_then(|()| store.files.check());
     if committed.is_ok() {
-        // Groups often hold many appends of one session in a row.
-        changed.dedup();
-        hints.notify(&changed);
+        hints.notify(changed);
     }
     for job in group {
         job.answer(committed.clone());

@@ -18,3 +18,4 @@ mod properties;
 mod repair;
 #[cfg(unix)]
 mod store;
+mod tail;

@@ -16,8 +16,9 @@ use crate::record::Record;
 /// few events. The first append after an idle period is immediate, and a store that is fast enough
 /// needs no interval.
 const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(10);
-/// The same where followers wait for each append: half of it is what an event waits for on average.
-pub(crate) const FOLLOWED_FLUSH_INTERVAL: Duration = Duration::from_millis(2);
+/// The same where followers wait for each append: half of it is what an event waits for on average. Timers are
+/// not finer.
+pub(crate) const FOLLOWED_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
 const FLUSH_FACTOR: u32 = 30;
 /// Timers are not finer.
 const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);

@@ -37,7 +37,7 @@ const MAX_UNSEEN: u32 = 1000;
 const MAX_KNOWN: usize = 256;
 
 /// A session is new, or its state, title, queue or name has changed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SessionChanged {
     pub session: Session,
     pub made: EncodedOnce,

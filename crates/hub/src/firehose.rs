@@ -12,11 +12,11 @@ use tokio::time::{sleep, timeout, timeout_at};
 
 use crate::channel::RETRY_READ;
 use crate::error::{Error, Result};
-use crate::follow::{Delivered, Detached, FollowOne, Followed};
+use crate::follow::{Detached, FollowOne, Followed};
 use crate::lock::lock;
 use crate::record::now;
 use crate::render::{Render, Style};
-use crate::ring::{FlushTimer, Poll, Ring};
+use crate::ring::{FlushTimer, Frame, Poll, Ring};
 use crate::shared::Shared;
 
 /// A session without events for this long is no longer tailed until it continues.
@@ -157,11 +157,11 @@ async fn pump(firehose: &Weak<Firehose>, one: &mut FollowOne) {
 async fn gather(
     firehose: &Weak<Firehose>,
     one: &mut FollowOne,
-    frames: &mut Vec<Delivered>,
+    frames: &mut Vec<Frame>,
     timer: &FlushTimer,
 ) -> bool {
     // The firehose is not kept while this waits: it lives as long as it has followers.
-    let due = |frames: &[Delivered]| {
+    let due = |frames: &[Frame]| {
         let all = firehose.upgrade();
         all.and_then(|it| timer.wait_until(&it.ring, frames))
     };
@@ -191,8 +191,8 @@ pub(crate) struct FollowAll {
     /// Sessions that are read from the log.
     behind: VecDeque<Render>,
     /// What was read of the first of them.
-    read: VecDeque<Delivered>,
-    buffer: VecDeque<Delivered>,
+    read: VecDeque<Frame>,
+    buffer: VecDeque<Frame>,
     /// Sessions that were caught up and not yet reported as such.
     level: Vec<(SessionId<'static>, u64)>,
     /// The ring may have advanced while the log was read.
@@ -265,7 +265,7 @@ impl FollowAll {
         }
     }
 
-    pub(crate) fn ready(&mut self) -> Option<Delivered> {
+    pub(crate) fn ready(&mut self) -> Option<Frame> {
         if !self.read.is_empty() {
             return self.read.pop_front().map(|it| self.deliver(it));
         }
@@ -280,18 +280,22 @@ impl FollowAll {
             }
         }
         while let Some(frame) = self.buffer.front() {
-            match self.seen.get(&*frame.session) {
-                Some(seen) if frame.seq <= *seen => drop(self.buffer.pop_front()),
-                Some(seen) if frame.after <= *seen => break,
-                Some(_) | None => return None,
+            let seen = self.seen.get_mut(&*frame.session)?;
+            if frame.after > *seen {
+                return None;
+            }
+            let is_new = frame.seq > *seen;
+            *seen = frame.seq.max(*seen);
+            let frame = self.buffer.pop_front();
+            if is_new {
+                return frame;
             }
         }
-        let frame = self.buffer.pop_front()?;
-        Some(self.deliver(frame))
+        None
     }
 
     /// The next frame, if its session is not behind it.
-    async fn pop(&mut self) -> Result<Option<Delivered>> {
+    async fn pop(&mut self) -> Result<Option<Frame>> {
         let Some(frame) = self.buffer.front() else {
             return Ok(None);
         };
@@ -308,7 +312,7 @@ impl FollowAll {
         Ok(self.buffer.pop_front().filter(|_| is_new))
     }
 
-    fn deliver(&mut self, frame: Delivered) -> Delivered {
+    fn deliver(&mut self, frame: Frame) -> Frame {
         match self.seen.get_mut(&*frame.session) {
             Some(seen) => *seen = frame.seq,
             None => {
@@ -368,7 +372,7 @@ impl FollowAll {
 
 /// The cursor for a session first seen with this frame: zero for a new one, otherwise the event
 /// before.
-async fn begin(journal: &dyn Journal, frame: &Delivered, since: Timestamp) -> journal::Result<u64> {
+async fn begin(journal: &dyn Journal, frame: &Frame, since: Timestamp) -> journal::Result<u64> {
     let found = journal.find_session(&frame.session).await?;
     let is_new = found.is_some_and(|it| it.created_at >= since);
     Ok(if is_new { 0 } else { frame.after })

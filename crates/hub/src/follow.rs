@@ -13,7 +13,7 @@ use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::firehose::FollowAll;
 use crate::render::{Render, Style};
-use crate::ring::{EncodedOnce, Poll};
+use crate::ring::{EncodedOnce, Frame, Poll};
 use crate::shared::Shared;
 
 /// What to follow, and in which format.
@@ -46,7 +46,7 @@ pub enum Scope {
 /// What a follower gets.
 #[derive(Clone, Debug)]
 pub enum Followed {
-    Delivered(Delivered),
+    Delivered(Arc<Delivered>),
     /// All events that were stored when the follower attached have been delivered.
     CaughtUp {
         session: Arc<SessionId<'static>>,
@@ -57,7 +57,7 @@ pub enum Followed {
 }
 
 /// An event rendered in the follower's format; events without a rendering are skipped.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Delivered {
     pub session: Arc<SessionId<'static>>,
     /// The event before those that it covers: some events have no rendering.
@@ -113,7 +113,7 @@ impl Follower {
     }
 
     /// The next frame if it is ready, so that several can be sent in one write.
-    pub fn ready(&mut self) -> Option<Delivered> {
+    pub fn ready(&mut self) -> Option<Arc<Delivered>> {
         match &mut self.0 {
             FollowerKind::One(one) => one.ready(),
             FollowerKind::All(all) => all.ready(),
@@ -130,7 +130,7 @@ pub(crate) struct FollowOne {
     news: watch::Receiver<()>,
     /// The last event that was delivered.
     cursor: u64,
-    buffer: VecDeque<Delivered>,
+    buffer: VecDeque<Frame>,
     mode: FollowMode,
     is_caught_up: bool,
 }
@@ -186,7 +186,7 @@ impl FollowOne {
     }
 
     /// Waits for frames and takes all that are ready; none when it is detached.
-    pub(crate) async fn frames(&mut self, frames: &mut Vec<Delivered>) -> Result<()> {
+    pub(crate) async fn frames(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
         loop {
             match self.next().await? {
                 Followed::CaughtUp { .. } => (),
@@ -238,7 +238,7 @@ impl FollowOne {
         Followed::CaughtUp { session, cursor }
     }
 
-    fn ready(&mut self) -> Option<Delivered> {
+    fn ready(&mut self) -> Option<Arc<Delivered>> {
         if self.buffer.is_empty()
             && let FollowMode::Live(place) = &mut self.mode
             && self.channel.ring.poll(place, &mut self.buffer) == Poll::Overrun
@@ -249,7 +249,7 @@ impl FollowOne {
     }
 
     /// The next frame that was not delivered.
-    fn pop(&mut self) -> Option<Delivered> {
+    fn pop(&mut self) -> Option<Frame> {
         while let Some(frame) = self.buffer.pop_front() {
             if frame.seq > self.cursor {
                 self.cursor = frame.seq;

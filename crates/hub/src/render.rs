@@ -12,7 +12,7 @@ use journal::{Journal, Read, Result, Stored};
 use model::{SessionId, Writer};
 
 use crate::follow::Delivered;
-use crate::ring::EncodedOnce;
+use crate::ring::{EncodedOnce, Frame};
 
 /// The format that events are rendered in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -87,7 +87,7 @@ impl Render {
     pub(crate) async fn page(
         &mut self,
         journal: &dyn Journal,
-        frames: &mut impl Extend<Delivered>,
+        frames: &mut impl Extend<Frame>,
     ) -> Result<bool> {
         let page = journal.read(&self.session, Read::page(self.at)).await?;
         frames.extend(page.events.iter().filter_map(|it| self.frame(it)));
@@ -95,16 +95,16 @@ impl Render {
         Ok(page.is_last())
     }
 
-    fn frame(&mut self, stored: &Stored) -> Option<Delivered> {
+    fn frame(&mut self, stored: &Stored) -> Option<Frame> {
         let after = self.shown;
         let bytes = Bytes::copy_from_slice(self.render(stored)?);
-        Some(Delivered {
+        Some(Arc::new(Delivered {
             session: Arc::clone(&self.session),
             after,
             seq: stored.seq,
             bytes,
             made: EncodedOnce::default(),
-        })
+        }))
     }
 
     /// The rendering of an event; `None` when it has none, or the client knows it.

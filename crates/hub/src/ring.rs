@@ -3,11 +3,11 @@
 //! A follower is only a position in the ring. If its position is overwritten, the follower is
 //! detached; producers never wait for it.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -23,26 +23,31 @@ const TAKE: usize = 64;
 /// The flush interval per follower while a stream is active: followers get the events of an
 /// interval in one write. After an idle period the first event is delivered at once. The interval
 /// scales with the number of followers, because each of them costs a write.
-const FLUSH_INTERVAL_EACH: Duration = Duration::from_micros(400);
+const FLUSH_INTERVAL_EACH: Duration = Duration::from_micros(500);
 const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// Timers are not finer; with few followers delivery is immediate.
 const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
 /// Writes that a frame may cost, however many follow: as soon as so many frames have gathered that they cost
 /// no more, they go out. A fast stream does not wait, then, and its batches still get larger with each
 /// follower.
-const WRITES_PER_FRAME: usize = 25;
+const WRITES_PER_FRAME: usize = 10;
 /// Bytes that are gathered.
 const MAX_GATHERED: usize = 256 << 10;
 
+/// A rendered event. A thousand followers share it, so that handing it on is one reference count.
+pub(crate) type Frame = Arc<Delivered>;
+
 /// A cache for the encoded form of a frame, so that it is encoded once for all clients of a server.
-#[derive(Clone, Debug, Default)]
-pub struct EncodedOnce(Arc<OnceLock<Box<[Bytes]>>>);
+#[derive(Debug, Default)]
+pub struct EncodedOnce(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl EncodedOnce {
     /// The encoded form, from the cache or computed now. There is one user, so the encoding is
     /// always the same.
-    pub fn get_or_encode(&self, make: impl FnOnce() -> Box<[Bytes]>) -> &[Bytes] {
-        self.0.get_or_init(make)
+    pub fn get_or_encode<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> Box<[T]>) -> &[T] {
+        let made = self.0.get_or_init(|| Box::new(make()));
+        let made: Option<&Box<[T]>> = made.downcast_ref();
+        made.expect("the one user encodes to one type")
     }
 }
 
@@ -54,7 +59,7 @@ pub(crate) struct Ring {
 
 #[derive(Debug, Default)]
 struct RingState {
-    frames: VecDeque<Delivered>,
+    frames: VecDeque<Frame>,
     /// The place of the first frame.
     first: u64,
     n_bytes: usize,
@@ -96,13 +101,13 @@ impl Ring {
     }
 
     /// Whether these frames are worth a write to each follower.
-    fn is_worth_a_flush(&self, frames: &[Delivered]) -> bool {
+    fn is_worth_a_flush(&self, frames: &[Frame]) -> bool {
         let n_bytes: usize = frames.iter().map(|it| it.bytes.len()).sum();
         frames.len() * WRITES_PER_FRAME >= self.news.receiver_count() || n_bytes >= MAX_GATHERED
     }
 
     /// Adds frames; `head` is the last event they cover, including events without a frame.
-    pub(crate) fn push(&self, frames: &[Delivered], head: u64, is_live: bool) {
+    pub(crate) fn push(&self, frames: &[Frame], head: u64, is_live: bool) {
         let mut state = self.state();
         for frame in frames {
             state.n_bytes += frame.bytes.len();
@@ -143,7 +148,7 @@ impl Ring {
     }
 
     /// Takes a batch of frames from `place` on and advances it.
-    pub(crate) fn poll(&self, place: &mut u64, out: &mut VecDeque<Delivered>) -> Poll {
+    pub(crate) fn poll(&self, place: &mut u64, out: &mut VecDeque<Frame>) -> Poll {
         let state = self.state();
         let Some(at) = place.checked_sub(state.first) else {
             return Poll::Overrun;
@@ -177,19 +182,13 @@ impl FlushTimer {
     }
 
     /// Until when to wait for more frames; `None` when these are to go now.
-    pub(crate) fn wait_until(&self, ring: &Ring, frames: &[Delivered]) -> Option<Instant> {
+    pub(crate) fn wait_until(&self, ring: &Ring, frames: &[Frame]) -> Option<Instant> {
         let is_early = !frames.is_empty() && Instant::now() < self.due;
         (is_early && !ring.is_worth_a_flush(frames)).then_some(self.due)
     }
 
     /// Puts the frames into the ring.
-    pub(crate) fn flush(
-        &mut self,
-        ring: &Ring,
-        frames: &mut Vec<Delivered>,
-        head: u64,
-        is_live: bool,
-    ) {
+    pub(crate) fn flush(&mut self, ring: &Ring, frames: &mut Vec<Frame>, head: u64, is_live: bool) {
         ring.push(frames, head, is_live);
         if !frames.is_empty() {
             self.due = Instant::now() + ring.flush_interval();
@@ -200,17 +199,20 @@ impl FlushTimer {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use model::SessionId;
 
     use super::*;
 
-    fn frames(n: usize) -> Vec<Delivered> {
-        let frame = |seq| Delivered {
-            session: Arc::new(SessionId::new("s")),
-            after: seq - 1,
-            seq,
-            bytes: Bytes::from_static(b"{}\n"),
-            made: EncodedOnce::default(),
+    fn frames(n: usize) -> Vec<Frame> {
+        let frame = |seq| {
+            Arc::new(Delivered {
+                session: Arc::new(SessionId::new("s")),
+                after: seq - 1,
+                seq,
+                bytes: Bytes::from_static(b"{}\n"),
+                made: EncodedOnce::default(),
+            })
         };
         (1..=n as u64).map(frame).collect()
     }
@@ -228,20 +230,20 @@ mod tests {
         };
         let waited = [
             (1, 1),
-            (25, 1),
+            (10, 1),
             (100, 1),
-            (100, 3),
-            (100, 4),
-            (1000, 39),
-            (1000, 40),
+            (100, 9),
+            (100, 10),
+            (1000, 99),
+            (1000, 100),
         ];
         assert_eq!(
             waited.map(|(n_followers, n_frames)| waits(n_followers, n_frames)),
             [
                 (None, None),
                 (None, None),
-                (None, Some(40)),
-                (None, Some(40)),
+                (None, Some(50)),
+                (None, Some(50)),
                 (None, None),
                 (None, Some(100)),
                 (None, None),

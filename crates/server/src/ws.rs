@@ -324,7 +324,7 @@ impl Client {
     }
 
     /// Sends an event and all that are ready behind it.
-    async fn deliver(&mut self, first: Delivered) -> Result<(), Disconnected> {
+    async fn deliver(&mut self, first: Arc<Delivered>) -> Result<(), Disconnected> {
         let mut frames = Vec::new();
         let (mut n_events, mut n_bytes) = (0, 0);
         let mut next = Some(first);
@@ -347,8 +347,7 @@ impl Client {
             let reply = json!({ "type": "bridge.session", "session": session });
             Box::new([reply.to_string().into()])
         });
-        let texts = made.iter().cloned().map(Utf8Bytes::try_from);
-        self.write(texts.flatten().map(Message::Text)).await
+        self.write(made.iter().cloned().map(Message::Text)).await
     }
 
     async fn send(&mut self, reply: &Value) -> Result<(), Disconnected> {

@@ -105,11 +105,11 @@ pub(super) struct Load {
 const LOADS: [Load; 4] = [
     Load {
         clients: 1,
-        pace: Duration::from_millis(1),
+        pace: Duration::from_micros(500),
         fewer: 1,
         of_floor: None,
         of_node: None,
-        delay: None,
+        delay: Some(3.0),
     },
     Load {
         clients: 100,
@@ -117,7 +117,7 @@ const LOADS: [Load; 4] = [
         fewer: 1,
         of_floor: Some(1.5),
         of_node: Some(1.0 / 3.0),
-        delay: Some(3.0),
+        delay: None,
     },
     Load {
         clients: 100,

@@ -90,25 +90,25 @@ async fn a_slow_stream_goes_out_at_intervals_and_a_fast_one_at_once() {
     let ring = &channel.ring;
     let _followers: Vec<_> = (0..100).map(|_| ring.subscribe()).collect();
     wait(1).await;
-    // After a silence at once, then with what comes within 40 ms.
+    // After a silence at once, then with what comes within 50 ms.
     log.append(1).await;
     wait(1).await;
     assert_eq!(ring.end(), 1);
     log.append(1).await;
     wait(10).await;
     log.append(1).await;
-    wait(25).await;
+    wait(35).await;
     assert_eq!(ring.end(), 1);
     wait(5).await;
     assert_eq!(ring.end(), 3);
-    // Four are worth a write to each of a hundred.
-    log.append(2).await;
+    // Ten are worth a write to each of a hundred.
+    log.append(5).await;
     wait(1).await;
     assert_eq!(ring.end(), 3);
-    log.append(2).await;
+    log.append(5).await;
     wait(1).await;
-    assert_eq!(ring.end(), 7);
-    log.append(4).await;
+    assert_eq!(ring.end(), 13);
+    log.append(10).await;
     wait(1).await;
-    assert_eq!(ring.end(), 11);
+    assert_eq!(ring.end(), 23);
 }

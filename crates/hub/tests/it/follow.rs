@@ -1,6 +1,7 @@
 //! Followers: the same list for each of them, wherever they begin and however slow they are.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use hub::{Delivered, Detached, Follow, Followed, Follower, Hub, MAX_FRAMES, Scope};
 use model::{Outcome, SessionId};
@@ -21,7 +22,7 @@ fn one(session: &SessionId<'static>, after: u64, format: &str) -> Follow {
 }
 
 /// The next frame; none when the follower was detached.
-async fn next(follower: &mut Follower) -> Result<Delivered, Detached> {
+async fn next(follower: &mut Follower) -> Result<Arc<Delivered>, Detached> {
     loop {
         let followed = timeout(PATIENCE, follower.next()).await;
         match followed.expect("it never came").unwrap() {

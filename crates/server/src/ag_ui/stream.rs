@@ -242,7 +242,7 @@ impl RunStream {
         }
     }
 
-    async fn delivered(&mut self, first: Delivered) {
+    async fn delivered(&mut self, first: Arc<Delivered>) {
         let mut next = Some(first);
         while let Some(delivered) = next {
             self.cursor = delivered.seq;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::extract::ws::Utf8Bytes;
-use bytes::Bytes;
 use formats::ServedThread;
 use formats::registry::{self, WriterInfo};
 use futures_util::future::select_all;
@@ -67,7 +67,12 @@ impl SocketFormat {
     }
 
     /// What an event becomes, with what the bridge puts around it.
-    fn frames(&self, delivered: &Delivered) -> Box<[Bytes]> {
+    fn frames(&self, delivered: &Delivered) -> Box<[Utf8Bytes]> {
+        if self.format == registry::CANONICAL {
+            // Sent as stored, without a copy.
+            let line = delivered.bytes.slice(..delivered.bytes.len() - 1);
+            return Utf8Bytes::try_from(line).into_iter().collect();
+        }
         let frames = self.writer.stream_kind.frames(&delivered.bytes);
         let session = delivered.session.as_str();
         let made = frames.iter().enumerate().map(|(n, frame)| {
@@ -172,7 +177,7 @@ impl Subscriptions {
     }
 
     /// What is there already.
-    pub(super) fn ready(&mut self) -> Option<Delivered> {
+    pub(super) fn ready(&mut self) -> Option<Arc<Delivered>> {
         self.followers.iter_mut().find_map(|it| it.follower.ready())
     }
 
@@ -236,15 +241,8 @@ impl Subscriptions {
 
     /// What an event becomes on this wire.
     pub(super) fn frames(&self, delivered: &Delivered, out: &mut Vec<Utf8Bytes>) {
-        if self.wire.format == registry::CANONICAL {
-            // Sent as stored, without a copy.
-            let line = delivered.bytes.slice(..delivered.bytes.len() - 1);
-            out.extend(Utf8Bytes::try_from(line).ok());
-            return;
-        }
         let made = delivered.made.get_or_encode(|| self.wire.frames(delivered));
-        let wanted = made.iter().skip(self.n_known(delivered));
-        out.extend(wanted.filter_map(|it| Utf8Bytes::try_from(it.clone()).ok()));
+        out.extend(made.iter().skip(self.n_known(delivered)).cloned());
     }
 
     /// How many frames of this event the client has.

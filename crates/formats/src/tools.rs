@@ -16,6 +16,7 @@ use model::{Change, Class, Diff, Location, Mcp, Raw, Text, ToolKind};
 pub(crate) use self::approval::approval_title;
 use self::patches::PatchedFile;
 use crate::wire::lenient::{Any, Flag, List, Num};
+use crate::wire::scanner;
 
 object! {
     /// The input keys that mean something, of all agents together.
@@ -417,7 +418,7 @@ impl<'a> ToolInput<'a> {
     {
         // Only a borrowed input can be taken apart without copying; an owned one is never classified twice.
         raw.borrowed_str()
-            .and_then(|json| serde_json::from_str(json).ok())
+            .and_then(|json| scanner::from_str(json).ok())
     }
 
     /// A command line; Codex gives it as a list of words.

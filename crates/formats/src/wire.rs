@@ -13,5 +13,6 @@ pub mod json_rpc;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod openresponses;
+pub(crate) mod scanner;
 pub(crate) mod takopi;
 pub(crate) mod thread;

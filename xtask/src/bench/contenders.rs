@@ -14,11 +14,11 @@ use crate::process::{capture, run as run_command};
 
 /// The writers to measure, with the share of the floor each should reach.
 const WRITERS: [(&str, Option<f64>); 7] = [
-    ("takopi", Some(0.6)),
-    ("thread", Some(0.6)),
-    ("ag-ui", Some(0.6)),
-    ("acp", Some(0.4)),
-    ("openhands", Some(0.4)),
+    ("takopi", Some(0.8)),
+    ("thread", Some(0.8)),
+    ("ag-ui", Some(0.8)),
+    ("acp", Some(0.75)),
+    ("openhands", Some(0.75)),
     ("linkspan", None),
     ("text", None),
 ];

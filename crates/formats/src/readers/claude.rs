@@ -504,10 +504,11 @@ struct Responses {
 impl Responses {
     /// The id of the next block of a response.
     fn block_id(&mut self, response: &str) -> ItemId<'static> {
+        // From the back: nearly always it is the latest.
         let at = self
             .recent
             .iter()
-            .position(|(id, _)| id == response)
+            .rposition(|(id, _)| id == response)
             .unwrap_or_else(|| {
                 if self.recent.len() >= MAX_RESPONSES {
                     self.recent.pop_front();
@@ -522,6 +523,6 @@ impl Responses {
 
     /// True the first time a response is seen.
     fn is_new(&self, response: &str) -> bool {
-        !self.recent.iter().any(|(id, _)| id == response)
+        !self.recent.iter().rev().any(|(id, _)| id == response)
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn is_object<'c>(
     cx: &mut FrameContext<'_>,
     text: &'c str,
     what: &str,
-    object: &mut impl Object<'c>,
+    object: &mut (impl Object<'c> + Default),
 ) -> bool {
     if let Err(err) = read(text, object) {
         if !text.trim_start().starts_with(['{', '[', '"']) {

@@ -11,6 +11,8 @@ use model::Raw;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::scanner::{self, Scanner};
+
 /// A short string: a type, a name, an id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Str<'a>(pub(crate) Option<Cow<'a, str>>);
@@ -82,7 +84,7 @@ impl<'a> Any<'a> {
 
     /// Parses the value, as far as it is what `T` wants.
     pub(crate) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
-        serde_json::from_str(self.0?.get()).ok()
+        scanner::from_str(self.0?.get()).ok()
     }
 }
 
@@ -97,10 +99,15 @@ pub(crate) trait Object<'a> {
 }
 
 /// Reads a whole text into an object.
-pub(crate) fn read<'a>(
+pub(crate) fn read<'a, T: Object<'a> + Default>(
     text: &'a str,
-    object: &mut impl Object<'a>,
+    object: &mut T,
 ) -> Result<(), serde_json::Error> {
+    let mut scanner = Scanner::new(text);
+    if object.read(&mut scanner).is_ok() && scanner.end().is_ok() {
+        return Ok(());
+    }
+    *object = T::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
     object.read(&mut deserializer)?;
     deserializer.end()

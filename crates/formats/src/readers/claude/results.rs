@@ -6,6 +6,7 @@ use super::{Claude, FrameContext};
 use crate::readers::subagents;
 use crate::tools;
 use crate::wire::claude::{self as wire, Block};
+use crate::wire::scanner;
 
 impl Claude {
     pub(super) fn tool_result<'c>(
@@ -37,7 +38,7 @@ impl Claude {
             Some(ToolKind::Write | ToolKind::Edit | ToolKind::Task | ToolKind::Todo) => structured
                 .as_ref()
                 .and_then(|it| it.borrowed_str())
-                .and_then(|json| serde_json::from_str(json).ok()),
+                .and_then(|json| scanner::from_str(json).ok()),
             _ => None,
         };
         let details: wire::ToolUseResult<'c> = details.unwrap_or_default();

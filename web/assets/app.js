@@ -270,13 +270,15 @@ function follow(detail, pending, askedAt = store.version) {
   const { story } = follower;
   const canChange = new Map();
   const past = { of: "", rows: [], title: "" };
+  // What a recording names was somewhere else.
+  const hasFiles = detail.cwd !== null && !isRecording(detail.engine);
   store.update({ open: { session: summary(detail), follower, canChange, pending, past } });
   feed.show(parts, {
     session: id,
     isRecording: () => isRecording(store.state.open?.session.engine ?? detail.engine),
     canChange: (row) => canChange.get(row.id) ?? false,
     settle,
-    openFile: (path) => void openFile(id, path),
+    openFile: hasFiles ? (path) => void openFile(id, path) : undefined,
   });
   takeDetail(detail, askedAt);
   let nAsks = 0;

@@ -20,7 +20,7 @@ import { toolCard } from "./cards/tool.js";
  * @property {(row: View.Row, isOpen: boolean) => void} setOpen
  * @property {(row: View.AskRow) => boolean} canChange
  * @property {(row: View.AskRow, answer: Answer) => Promise<string | undefined>} settle
- * @property {(path: string) => void} openFile
+ * @property {((path: string) => void) | undefined} openFile nothing where the session has no files here
  */
 
 /** @typedef {{ decision: "allow" | "allow_always" | "deny", message?: string, input?: unknown }} Answer */

@@ -107,6 +107,23 @@ export function summaryLine(ended, nRequests) {
   ].filter((it) => it !== "");
 }
 
+/** Words that agents use in their notices about the model's API, and what they mean. */
+const API_WORDS = new Map([
+  ["allowed_warning", "almost reached"],
+  ["authentication_failed", "authentication failed"],
+  ["billing_error", "billing error"],
+  ["invalid_request", "invalid request"],
+  ["server_error", "server error"],
+]);
+
+/** A notice as it is shown. @param {string} code @param {string} text */
+export function noticeText(code, text) {
+  // The text is only the task's own name.
+  if (code.startsWith("task_")) return `${code.replaceAll("_", " ")}: ${text}`;
+  if (code !== "api_retry" && code !== "rate_limit") return text;
+  return text.replaceAll(/[a-z_]+/g, (word) => API_WORDS.get(word) ?? word);
+}
+
 /** How a call ended, if that is worth a word. @param {Wire.Status} status @param {number | undefined} exitCode */
 export function callLabel(status, exitCode) {
   switch (status) {

@@ -11,6 +11,7 @@ import {
   decisionLabel,
   dollars,
   duration,
+  noticeText,
   outcomeLabel,
   plural,
   promptTitle,
@@ -31,6 +32,7 @@ const RULES = {
   ends: summaryLine,
   calls: callLabel,
   decisions: decisionLabel,
+  notices: noticeText,
   compactions: compacted,
   tools: toolLabel,
 };

@@ -271,7 +271,7 @@ pub const FORMATS: &[Format] = &[
         name: "markdown",
         summary: "a transcript as Markdown",
         writer: written(
-            |config| Box::new(PageTranscript::page(writers::markdown::Markdown, config)),
+            |_| Box::new(PageTranscript::page(writers::markdown::Markdown)),
             StreamKind::Document("text/markdown; charset=utf-8"),
         ),
         ..FORMAT
@@ -280,7 +280,7 @@ pub const FORMATS: &[Format] = &[
         name: "html",
         summary: "a transcript as one web page",
         writer: written(
-            |config| Box::new(PageTranscript::page(writers::html::Html, config)),
+            |_| Box::new(PageTranscript::page(writers::html::Html)),
             StreamKind::Document("text/html; charset=utf-8"),
         ),
         ..FORMAT

@@ -2,7 +2,7 @@
 
 import { coded, h } from "../dom.js";
 import { agentCost } from "../fold.js";
-import { compacted, count, dollars, outcomeLabel, plural, tokensInOut } from "../labels.js";
+import { compacted, count, dollars, noticeText, outcomeLabel, plural, tokensInOut } from "../labels.js";
 import { capital, plain, show, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { block, fold, unfold } from "./parts.js";
@@ -74,7 +74,7 @@ export function noticeCard(row) {
     "div",
     { class: `notice ${row.level}`, dir: "auto" },
     strong && h("b", null, row.level === "error" ? "Error " : "Warning "),
-    ...coded(plain(row.text).slice(0, 5000)),
+    ...coded(plain(noticeText(row.code, row.text)).slice(0, 5000)),
   );
   return { node: h("article", { class: "notice-row" }, text), update: () => {} };
 }

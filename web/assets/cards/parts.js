@@ -165,7 +165,7 @@ function countLines(text) {
   return n;
 }
 
-/** A change, line by line; what is left out is said, and one click away. @param {Wire.Diff} change @param {(path: string) => void} open @param {(pre: HTMLElement) => HTMLElement} frame */
+/** A change, line by line; what is left out is said, and one click away. @param {Wire.Diff} change @param {((path: string) => void) | undefined} open @param {(pre: HTMLElement) => HTMLElement} frame */
 export function changes(change, open, frame = (pre) => pre) {
   const pre = h("pre", { class: "diff", tabindex: 0, "aria-label": "Changes" });
   const isCut = fillChanges(pre, change, MOST_LINES, MOST_OF_LINE);
@@ -199,9 +199,9 @@ function fillChanges(pre, change, mostLines, mostOfLine) {
   return isCut;
 }
 
-/** @param {string} path @param {(path: string) => void} open */
+/** A path; it can be opened where the session has files here. @param {string} path @param {((path: string) => void) | undefined} open */
 export function fileLink(path, open) {
-  return button(visible(path), () => open(path), { class: "file" });
+  return open ? button(visible(path), () => open(path), { class: "file" }) : h("span", null, visible(path));
 }
 
 /** A picture from the session's directory; nothing if there is none. @param {string} session @param {string} path */

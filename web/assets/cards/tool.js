@@ -208,7 +208,8 @@ function results(row, context, out) {
         h("p", { class: "path" }, "Files: ", ...named.flatMap((it) => [fileLink(it, context.openFile), " "])),
     });
   }
-  for (const it of named.filter((it) => PICTURE.test(it)).slice(0, MAX_PICTURES)) {
+  const pictures = context.openFile ? named.filter((it) => PICTURE.test(it)) : [];
+  for (const it of pictures.slice(0, MAX_PICTURES)) {
     out.push({ key: `preview ${it}`, sig: it, make: () => preview(context.session, it) });
   }
 }

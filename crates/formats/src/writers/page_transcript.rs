@@ -21,7 +21,6 @@ use self::agents::PageAgents;
 use self::card::{CardOutcome, CardPart, LastText, ToolCard};
 pub(crate) use self::renderer::{DIFF_CONTEXT, Footer, PageHeader, Renderer};
 use self::totals::PageTotals;
-use super::WriterConfig;
 use super::asks::OpenAsk;
 use super::labels::title;
 use super::sources::SourceLink;
@@ -40,8 +39,7 @@ pub(crate) type PageTranscript<M> = Transcript<PageLayout<M>>;
 #[derive(Clone, Debug)]
 pub(crate) struct PageLayout<M> {
     markup: M,
-    /// When it began, if nothing in it says so.
-    began: Option<Timestamp>,
+    /// The first time that an event before the header has.
     at: Option<Timestamp>,
     /// What is written so far, while the header is not.
     early: Option<Vec<u8>>,
@@ -53,10 +51,9 @@ pub(crate) struct PageLayout<M> {
 }
 
 impl<M: Renderer> PageTranscript<M> {
-    pub(crate) fn page(markup: M, config: &WriterConfig) -> Self {
+    pub(crate) fn page(markup: M) -> Self {
         Self::new(PageLayout {
             markup,
-            began: config.began,
             at: None,
             early: Some(Vec::new()),
             session: None,
@@ -102,7 +99,7 @@ impl<M: Renderer> PageLayout<M> {
         let head = PageHeader {
             title: &title,
             session: self.session.as_ref(),
-            at: self.at.or(self.began),
+            at: self.at,
         };
         self.markup.head(&head, out);
         out.extend(early);

@@ -84,6 +84,33 @@ pub(crate) fn is_of_agent(item: &Item<'_>) -> bool {
     }
 }
 
+/// Words that agents use in their notices about the model's API, and what they mean.
+const API_WORDS: [(&str, &str); 5] = [
+    ("allowed_warning", "almost reached"),
+    ("authentication_failed", "authentication failed"),
+    ("billing_error", "billing error"),
+    ("invalid_request", "invalid request"),
+    ("server_error", "server error"),
+];
+
+/// A notice as it is shown.
+pub(crate) fn notice_text(code: &str, text: &str) -> String {
+    match code {
+        // The text is only the task's own name.
+        _ if code.starts_with("task_") => format!("{}: {text}", code.replace('_', " ")),
+        "api_retry" | "rate_limit" => {
+            let is_part = |it: char| it.is_ascii_lowercase() || it == '_';
+            let label = |piece: &str| {
+                let word = piece.trim_end_matches(|it| !is_part(it));
+                let known = API_WORDS.iter().find(|it| it.0 == word);
+                format!("{}{}", known.map_or(word, |it| it.1), &piece[word.len()..])
+            };
+            text.split_inclusive(|it| !is_part(it)).map(label).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// How a run ended and how long it took, in a few words.
 pub(crate) fn outcome_label(outcome: Outcome, duration_ms: Option<u64>) -> String {
     let (verdict, word) = match outcome {

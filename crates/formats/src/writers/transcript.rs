@@ -19,7 +19,7 @@ pub(crate) use self::work::{OpenCall, ShownPlan};
 use super::asks::OpenAsk;
 use super::labels::compact;
 use super::sources::{SourceLink, source, sources};
-use super::summary::{self, SessionSummary};
+use super::summary::{self, SessionSummary, notice_text};
 
 /// What a tool printed that is kept in case no result comes.
 const MAX_PRINTED: usize = 64 * 1024;
@@ -333,11 +333,7 @@ impl<L: Layout> Transcript<L> {
             Level::Error => self.run.error = Some(notice.text.clone().into_owned()),
             Level::Info | Level::Warning => (),
         }
-        let mut text = notice.text.to_str();
-        if notice.code.starts_with("task_") {
-            // The text is only the task's own name.
-            text = format!("{}: {text}", notice.code.replace('_', " ")).into();
-        }
+        let text = notice_text(&notice.code, &notice.text.to_str());
         self.layout.notice(notice.level, &text, place);
     }
 

@@ -22,7 +22,7 @@ fn write_event<M: Renderer>(
 }
 
 fn page(markup: impl Renderer, events: &[TestEvent]) -> String {
-    let mut story = PageTranscript::page(markup, &WriterConfig::default());
+    let mut story = PageTranscript::page(markup);
     let mut out = Vec::new();
     for (n, told) in events.iter().enumerate() {
         write_event(&mut story, n + 1, told, &mut out);
@@ -160,7 +160,7 @@ fn a_verbose_sub_agent_is_shown_in_parts() {
     for at in 0..n {
         events.push(message(r#"["a"]"#, &at.to_string(), "assistant", &much));
     }
-    let mut story = PageTranscript::page(Html, &WriterConfig::default());
+    let mut story = PageTranscript::page(Html);
     for (seq, told) in events.iter().enumerate() {
         write_event(&mut story, seq + 1, told, &mut Vec::new());
         assert!(story.layout.agents.n_held() <= agents::MAX_HELD);

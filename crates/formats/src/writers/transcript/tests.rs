@@ -10,7 +10,7 @@ use crate::writers::asks::decision_label;
 use crate::writers::labels::{label_and_target, title};
 use crate::writers::page_transcript::card::CardOutcome;
 use crate::writers::summary::{
-    compacted, count, dollars, duration, outcome_label, plural, summary_line,
+    compacted, count, dollars, duration, notice_text, outcome_label, plural, summary_line,
 };
 
 const TABLE: &str = include_str!("../../../../../fixtures/transcript/labels.json");
@@ -33,6 +33,10 @@ fn label(rule: &str, row: &[Value]) -> Value {
             let ended: RunEnded<'_> = serde_json::from_str(&text).unwrap();
             json!(summary_line(&ended, cell(row, 1)))
         }
+        "notices" => json!(notice_text(
+            &cell::<String>(row, 0),
+            &cell::<String>(row, 1)
+        )),
         "calls" => json!(CardOutcome::of(cell::<Status>(row, 0), cell(row, 1)).label()),
         "decisions" => json!(decision_label(
             cell::<AskKind>(row, 0),

@@ -1,5 +1,8 @@
 //! `linkspan run` with agents that are made up: small scripts that speak Claude Code's stream.
 
+mod interrupts;
+mod sessions;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -183,152 +186,6 @@ fn a_program_that_is_missing_is_looked_for_by_name() {
 }
 
 #[test]
-fn a_resume_line_chooses_engine_and_session_and_leaves_the_prompt() {
-    let echo = r#"for it in "$@"; do echo "arg: $it" >&2; done"#;
-    let folder = claude("run-resume", &[echo, INIT, HELLO, RESULT]);
-    let mut command = linkspan(&["run", "--to", "linkspan", "go on\n`claude --resume s-1`"]);
-    command
-        .env_clear()
-        .env("PATH", folder.path("bin"))
-        .env("HOME", folder.path(""))
-        .env("XDG_CONFIG_HOME", folder.path("config"))
-        .current_dir(folder.path("work"))
-        .stdin(Stdio::null());
-    let ran = ran(command.output().unwrap());
-    let args: Vec<String> = events(&ran)
-        .iter()
-        .filter_map(|it| {
-            it["data"]["text"]
-                .as_str()?
-                .strip_prefix("arg: ")
-                .map(str::to_owned)
-        })
-        .collect();
-    let tail = &args[args.len() - 2..];
-    assert_eq!(tail, ["--", "go on"]);
-    let at = args.iter().position(|it| it == "--resume").unwrap();
-    assert_eq!(args[at + 1], "s-1");
-    assert_eq!(ran.code, Some(0));
-}
-
-#[test]
-fn another_session_than_the_one_asked_for_fails_the_run_and_stops_the_agent() {
-    let folder = claude("run-wrong", &[INIT, "sleep 60", RESULT]);
-    let began = Instant::now();
-    let ran = run(&folder, &["--to", "linkspan", "--resume", "s-2", "hi"]);
-    assert_eq!(ran.code, Some(1));
-    assert_eq!(
-        end(&ran)["error"],
-        serde_json::json!({
-            "code": "wrong_session",
-            "message": "session `s-2` was asked for, the agent answered as `s-1`"
-        })
-    );
-    assert!(began.elapsed() < Duration::from_secs(30));
-}
-
-#[test]
-fn the_first_interrupt_aborts_the_run() {
-    let folder = claude(
-        "run-abort",
-        &[INIT, "trap 'exit 0' INT", "sleep 60 & wait", RESULT],
-    );
-    let args = ["--to", "linkspan", "--permissions", "deny", "hi"];
-    let mut child = started(&mut command(&folder, &args));
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let mut seen = String::new();
-    lines.read_line(&mut seen).unwrap();
-    interrupt(&child);
-    lines.read_to_string(&mut seen).unwrap();
-    let mut ran = ran(child.wait_with_output().unwrap());
-    ran.stdout = seen;
-    assert_eq!(
-        (ran.code, &end(&ran)["outcome"]),
-        (Some(130), &"aborted".into())
-    );
-    assert_eq!(ran.stderr, "\nlinkspan: stopping; once more kills it\n");
-}
-
-#[test]
-fn an_interrupt_that_is_ignored_from_the_start_stays_ignored() {
-    let folder = claude("run-nohup", &[INIT, HELLO, RESULT]);
-    let nohup = format!(
-        "trap '' HUP; exec {} run --engine claude --to linkspan hi",
-        env!("CARGO_BIN_EXE_linkspan")
-    );
-    let slow = [INIT, "sleep 1", HELLO, RESULT].join("\n");
-    folder.file(
-        "bin/claude",
-        &format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{slow}\n"),
-    );
-    let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", &nohup])
-        .env_clear()
-        .env("PATH", folder.path("bin"))
-        .env("HOME", folder.path(""))
-        .stdin(Stdio::null())
-        .current_dir(folder.path("work"));
-    let mut child = started(&mut command);
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    lines.read_line(&mut String::new()).unwrap();
-    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
-    lines.read_to_string(&mut String::new()).unwrap();
-    assert!(child.wait().unwrap().success());
-}
-
-#[test]
-fn the_second_interrupt_kills_what_does_not_listen() {
-    let folder = claude(
-        "run-kill",
-        &["trap '' INT TERM", INIT, "while :; do sleep 1; done"],
-    );
-    let mut child = started(&mut command(&folder, &["--to", "linkspan", "hi"]));
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let mut seen = String::new();
-    lines.read_line(&mut seen).unwrap();
-    let began = Instant::now();
-    interrupt(&child);
-    std::thread::sleep(Duration::from_millis(100));
-    interrupt(&child);
-    lines.read_to_string(&mut seen).unwrap();
-    let mut ran = ran(child.wait_with_output().unwrap());
-    ran.stdout = seen;
-    assert_eq!(
-        (ran.code, &end(&ran)["outcome"]),
-        (Some(130), &"aborted".into())
-    );
-    assert!(
-        began.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        began.elapsed()
-    );
-}
-
-#[test]
-fn a_session_in_use_is_waited_for_or_not() {
-    let folder = claude("run-lock", &[INIT, "sleep 2", HELLO, RESULT]);
-    let mut first = started(&mut command(
-        &folder,
-        &["--to", "linkspan", "--resume", "s-1", "hi"],
-    ));
-    let mut lines = BufReader::new(first.stdout.take().unwrap());
-    lines.read_line(&mut String::new()).unwrap();
-    let hasty = run(&folder, &["--resume", "s-1", "--no-wait", "hi"]);
-    assert_eq!(hasty.code, Some(5));
-    let said = format!(
-        "linkspan: session `s-1` is in use by process {}\n",
-        first.id()
-    );
-    assert!(hasty.stderr.starts_with(&said), "{}", hasty.stderr);
-    let patient = run(&folder, &["--resume", "s-1", "hi"]);
-    assert_eq!(patient.code, Some(0));
-    let said = format!("linkspan: waiting for process {}\n", first.id());
-    assert!(patient.stderr.starts_with(&said), "{}", patient.stderr);
-    assert!(first.wait().unwrap().success());
-}
-
-#[test]
 fn a_silent_agent_times_out() {
     let folder = claude("run-silent", &["sleep 60"]);
     folder.file("config/linkspan/config.toml", "start_timeout = 1\n");
@@ -462,71 +319,6 @@ fn a_key_is_withheld_from_the_agent_and_a_failed_login_reports_it() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_run() {
-    let folder = claude(
-        "run-pipe",
-        &[INIT, "while :; do", HELLO, "sleep 0.05", "done"],
-    );
-    let mut child = started(&mut command(&folder, &["--to", "linkspan", "hi"]));
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    lines.read_line(&mut String::new()).unwrap();
-    drop(lines);
-    let began = Instant::now();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(began.elapsed() < Duration::from_secs(20));
-}
-
-#[test]
-fn a_reader_that_stalls_does_not_make_it_deaf() {
-    let many = "i=0; while [ $i -lt 3000 ]; do i=$((i+1))";
-    let folder = claude("run-stall", &[INIT, many, HELLO, "done", "sleep 60"]);
-    let mut child = started(&mut command(&folder, &["--to", "linkspan", "hi"]));
-    // Until the pipe is full and somebody waits in a write.
-    std::thread::sleep(Duration::from_secs(2));
-    let began = Instant::now();
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(began.elapsed() < Duration::from_secs(20));
-}
-
-#[test]
-fn a_busy_newest_session_is_left_alone() {
-    let folder = claude("run-newest", &[INIT, "sleep 2", HELLO, RESULT]);
-    let mut first = started(&mut command(
-        &folder,
-        &["--to", "linkspan", "--resume", "s-1", "hi"],
-    ));
-    let mut lines = BufReader::new(first.stdout.take().unwrap());
-    lines.read_line(&mut String::new()).unwrap();
-    let hasty = run(
-        &folder,
-        &["--continue", "--no-wait", "--to", "linkspan", "hi"],
-    );
-    assert_eq!((hasty.code, &*hasty.stdout), (Some(5), ""));
-    let patient = run(
-        &folder,
-        &[
-            "--continue",
-            "--permissions",
-            "deny",
-            "--to",
-            "linkspan",
-            "hi",
-        ],
-    );
-    let said = format!("linkspan: waiting for process {}\n", first.id());
-    assert_eq!(patient.stderr, said);
-    assert_eq!(
-        (patient.code, &end(&patient)["outcome"]),
-        (Some(0), &"completed".into())
-    );
-    assert!(first.wait().unwrap().success());
-    // Those who were turned away have left nothing in the journal.
-    let listed = command_of(&folder, &["sessions", "--json"]).output();
-    assert_eq!(ran(listed.unwrap()).stdout.lines().count(), 1);
-}
-
-#[test]
 fn a_gigabyte_without_a_newline_costs_only_itself() {
     let flood = "head -c 1073741824 /dev/zero | tr '\\0' x; echo";
     let folder = claude("run-flood", &[INIT, flood, HELLO, RESULT]);
@@ -610,40 +402,6 @@ fn denials_are_reported_with_the_flag_that_allows_them() {
              hint: `plan` changes nothing, whatever is allowed; `--permissions` has other modes\n"
         )
     );
-}
-
-#[test]
-fn a_stored_session_resumes_with_its_own_engine() {
-    let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"hello","session_id":"s-1","uuid":"u3"}'"#;
-    let folder = claude("run-own-engine", &[INIT, HELLO, result]);
-    assert_eq!(run(&folder, &["--to", "linkspan", "hi"]).code, Some(0));
-    let listed = ran(command_of(&folder, &["sessions", "--json"])
-        .output()
-        .unwrap());
-    let session: Value = serde_json::from_str(&listed.stdout).unwrap();
-    let id = session["id"].as_str().unwrap();
-    for name in [id, "s-1"] {
-        let args = ["run", "--to", "linkspan", "--resume", name, "go on"];
-        let mut command = command_of(&folder, &args);
-        // What runs when nobody names an engine is another one.
-        let ran = ran(command.env("LINKSPAN_ENGINE", "codex").output().unwrap());
-        assert_eq!(
-            (ran.code, end(&ran)["outcome"].as_str()),
-            (Some(0), Some("completed")),
-            "{ran:?}"
-        );
-    }
-}
-
-#[test]
-fn sessions_that_cannot_be_locked_are_reported() {
-    let folder = claude("run-unlocked", &[INIT, HELLO, RESULT]);
-    let blocked = folder.file("blocked", "");
-    let mut command = command(&folder, &["--to", "linkspan", "hi"]);
-    let ran = ran(command.env("XDG_STATE_HOME", blocked).output().unwrap());
-    let events = events(&ran);
-    let notice = events.iter().find(|it| it["data"]["code"] == "not_locked");
-    assert_eq!((ran.code, notice.is_some()), (Some(0), true));
 }
 
 #[test]

@@ -21,7 +21,7 @@ declare namespace Wire {
     decision: "allow" | "allow_always" | "deny";
     /** What runs instead of the input that the agent asked for. */
     input?: Record<string, unknown> | null;
-    /** What the agent is told when it is denied. */
+    /** The reason that the agent gets with a denial. */
     message?: string | null;
   };
 
@@ -355,7 +355,7 @@ declare namespace Wire {
     allow?: string[] | null;
     /** The answer to an ask that times out. */
     askDefault?: "deny" | "allow" | null;
-    /** Seconds that an ask may wait for its answer; 0 waits for ever. */
+    /** The timeout of asks, in seconds; 0 waits for ever. */
     askTimeout?: number | null;
     cwd?: string | null;
     /** Tools that may not run at all. */
@@ -374,7 +374,7 @@ declare namespace Wire {
     resume?: string | null;
     /** Resume this session. */
     session?: string | null;
-    /** The speed of a recording; 0 does not wait. */
+    /** Of a recording: 2 is twice as fast. 0 and absent do not wait at all. */
     speed?: number | null;
     verbosity?: string | null;
   };

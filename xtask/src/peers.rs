@@ -468,6 +468,7 @@ struct Format {
     name: String,
     read: bool,
     write: bool,
+    canonical: bool,
 }
 
 fn formats(binary: &Path) -> Result<Vec<Format>> {
@@ -480,10 +481,9 @@ fn recordings(formats: &[Format]) -> Result<Vec<Recording>> {
     let mut found = Vec::new();
     for format in formats.iter().filter(|it| it.read) {
         // Our own format is read from the events that were made by hand; the others are goldens.
-        let folder = if format.name == "linkspan" {
-            "model"
-        } else {
-            &format.name
+        let folder = match format.canonical {
+            true => "model",
+            false => &format.name,
         };
         let dir = root().join("fixtures").join(folder);
         let before = found.len();
@@ -495,7 +495,7 @@ fn recordings(formats: &[Format]) -> Result<Vec<Recording>> {
             let is_events = name.ends_with(".events.jsonl");
             let is_stream = name.ends_with(".jsonl") || name.ends_with(".sse");
             let is_golden = name.contains(&format!(".{}.", format.name));
-            if is_stream && is_events == (format.name == "linkspan") && !is_golden {
+            if is_stream && is_events == format.canonical && !is_golden {
                 found.push(Recording {
                     reader: format.name.clone(),
                     path,

@@ -1,7 +1,8 @@
 //! The history of a session, replayed through the same writer as live events.
 
 use formats::AcpAgent;
-use journal::{Journal, Read};
+use hub::LogPages;
+use journal::{Deltas, Journal, Stored};
 use model::{Body, Event, Item, ItemClosed, Role, SessionId, Text};
 
 use crate::content::without_context;
@@ -15,26 +16,21 @@ pub(crate) async fn replay(
     said: &LineSender,
 ) -> journal::Result<()> {
     writer.set_history(true);
-    let mut after = 0;
-    loop {
-        let page = journal.read(session, Read::page(after)).await?;
+    let head = journal.find_session(session).await?.map_or(0, |it| it.head);
+    let mut pages = LogPages::new(journal, session, 0..head, Deltas::Keep);
+    while let Some(events) = pages.next().await? {
         let mut lines = Vec::new();
-        for stored in &page.events {
-            if let Some(mut event) = stored.event() {
-                as_seen(&mut event);
-                // How a run ended was answered when it did.
-                drop(writer.event(&event, &mut lines));
-            }
+        for mut event in events.iter().filter_map(Stored::event) {
+            as_seen(&mut event);
+            // How a run ended was answered when it did.
+            drop(writer.event(&event, &mut lines));
         }
         writer.flush(&mut lines);
         // A closed connection ends the replay.
         said.send(lines).await;
-        after = after.max(page.next);
-        if page.is_last() {
-            writer.set_history(false);
-            return Ok(());
-        }
     }
+    writer.set_history(false);
+    Ok(())
 }
 
 /// The user has embedded files, and did not see what the agent was given of them.

@@ -4,7 +4,7 @@ use formats::History;
 use journal::{Deltas, Journal, Result, Stored};
 use model::SessionId;
 
-use crate::paging;
+use crate::paging::LogPages;
 
 /// The messages of the events up to `head`.
 pub(crate) async fn read(
@@ -13,11 +13,11 @@ pub(crate) async fn read(
     head: u64,
 ) -> Result<History> {
     let mut history = History::default();
-    let note = |stored: &Stored| {
-        if let Some(event) = stored.event() {
+    let mut pages = LogPages::new(journal, session, 0..head, Deltas::Skip);
+    while let Some(events) = pages.next().await? {
+        for event in events.iter().filter_map(Stored::event) {
             history.event(&event);
         }
-    };
-    paging::each_page(journal, session, 0..head, Deltas::Skip, note).await?;
+    }
     Ok(history)
 }

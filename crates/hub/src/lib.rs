@@ -43,6 +43,7 @@ pub use export::{Cursor, Export};
 pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use histogram::Histogram;
 pub use hub::{Hub, Overview, Queued, Submitted, title};
+pub use paging::{LogPages, SessionPages};
 pub use retention::{retention, truncation};
 pub use setup::{SetupError, setup};
 

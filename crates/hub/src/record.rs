@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use formats::ItemIds;
@@ -13,11 +13,11 @@ use model::{
 };
 use runner::ResumePoint;
 use runner::engines::family;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::acceptor::Accepted;
 use crate::counts::RunCounts;
-use crate::paging;
+use crate::paging::LogPages;
 
 /// Maximum unsaved backlog in bytes before the agent is no longer read.
 const MAX_WAITING: usize = 8 << 20;
@@ -26,8 +26,9 @@ const MAX_WAITING: usize = 8 << 20;
 /// copy would double the cost of the longest lines.
 const MAX_FRAME: usize = 1 << 20;
 
-/// Bytes of an error's code in the log of the server.
+/// Bytes of an error's code in the log of the server, and of one with digits.
 const MAX_CODE: usize = 40;
+const MAX_NUMBERED_CODE: usize = 12;
 
 /// An ask without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -260,15 +261,26 @@ impl Record {
             let took = counting.began.take().map(|it| it.elapsed());
             let took = took.unwrap_or_default();
             counting.counts.ended(&self.engine, ended.outcome, took);
-            info!(
-                session = self.session.as_str(),
-                run = event.run.as_ref().map(RunId::as_str),
-                engine = family(&self.engine),
-                outcome = ended.outcome.name(),
-                code = ended.error.as_ref().and_then(plain_code),
-                seconds = (took.as_secs_f64() * 1e3).round() / 1e3,
-                "run ended"
-            );
+            self.log_end(event, ended, took);
+        }
+    }
+
+    /// A run that failed is a warning.
+    fn log_end(&self, event: &Event<'_>, ended: &RunEnded<'_>, took: Duration) {
+        let session = self.session.as_str();
+        let run = event.run.as_ref().map(RunId::as_str);
+        let (engine, outcome) = (family(&self.engine), ended.outcome.name());
+        let code = ended.error.as_ref().and_then(plain_code);
+        // An aborted run has the code `aborted`, too.
+        let code = code.filter(|it| *it != outcome);
+        let seconds = (took.as_secs_f64() * 1e3).round() / 1e3;
+        match ended.outcome {
+            Outcome::Failed | Outcome::Lost => {
+                warn!(session, run, engine, outcome, code, seconds, "run ended");
+            }
+            Outcome::Completed | Outcome::Aborted | Outcome::Refused | Outcome::Limit => {
+                info!(session, run, engine, outcome, code, seconds, "run ended");
+            }
         }
     }
 
@@ -342,10 +354,16 @@ pub(crate) fn failed(code: &'static str, message: String) -> RunEnded<'static> {
     RunEnded::new(Outcome::Failed, Some(error))
 }
 
-/// The code of an error, if it is a word of ours: a recording may hold any text, and logs hold none of it.
+/// The code of an error, if it looks like one: an agent or a recording may put any text there, and logs hold none
+/// of it. Codes with digits (`http_429`, `-32603`) are shorter than any key.
 fn plain_code<'a>(error: &'a RunError<'_>) -> Option<&'a str> {
-    let is_plain = |it: &str| it.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
-    Some(&*error.code).filter(|it| it.len() <= MAX_CODE && is_plain(it))
+    let is_word = |it: &str| it.bytes().all(|it| it.is_ascii_alphabetic() || it == b'_');
+    let is_number = |it: u8| it.is_ascii_alphanumeric() || b"_-.".contains(&it);
+    let is_plain = |it: &&str| match it.len() {
+        ..=MAX_NUMBERED_CODE => it.bytes().all(is_number),
+        length => length <= MAX_CODE && is_word(it),
+    };
+    Some(&*error.code).filter(is_plain)
 }
 
 pub(crate) fn now() -> Timestamp {
@@ -355,14 +373,14 @@ pub(crate) fn now() -> Timestamp {
 /// The ids of all items of a session.
 async fn items(journal: &dyn Journal, session: &SessionId<'_>, head: u64) -> Result<ItemIds> {
     let mut items = ItemIds::default();
-    let note = |stored: &Stored| {
-        if stored.kind == BodyKind::ItemOpened
-            && let Some(event) = stored.event()
-            && let Body::ItemOpened(item) = &event.body
-        {
-            items.reserve(item.id());
+    let mut pages = LogPages::new(journal, session, 0..head, Deltas::Skip);
+    while let Some(events) = pages.next().await? {
+        let opened = events.iter().filter(|it| it.kind == BodyKind::ItemOpened);
+        for event in opened.filter_map(Stored::event) {
+            if let Body::ItemOpened(item) = &event.body {
+                items.reserve(item.id());
+            }
         }
-    };
-    paging::each_page(journal, session, 0..head, Deltas::Skip, note).await?;
+    }
     Ok(items)
 }

@@ -4,11 +4,11 @@
 //! missing ones: open items and asks are closed, and the run ends.
 
 use formats::{ReaderConfig, registry};
-use journal::{Batch, Deltas, Entry, Journal, Lease, Result, Stored};
+use journal::{Batch, Deltas, Entry, Journal, Lease, Result};
 use model::{Body, End, Event, Frame, Outcome, RunEnded, RunError, Text};
 use tracing::warn;
 
-use crate::paging;
+use crate::paging::LogPages;
 use crate::record::now;
 
 /// Closes every open run of the session that `lease` is for; returns the last event.
@@ -35,10 +35,12 @@ async fn missing(journal: &dyn Journal, lease: &Lease, first: u64) -> Result<Vec
         registry::find_reader(registry::CANONICAL).expect("the canonical form is read");
     let mut reader = reader(&ReaderConfig::default());
     let span = first - 1..lease.head;
-    let note = |stored: &Stored| {
-        reader.frame(Frame::Data(&stored.line), &mut |_: &Event<'_>| ());
-    };
-    paging::each_page(journal, &lease.session, span, Deltas::Keep, note).await?;
+    let mut pages = LogPages::new(journal, &lease.session, span, Deltas::Keep);
+    while let Some(events) = pages.next().await? {
+        for stored in &events {
+            reader.frame(Frame::Data(&stored.line), &mut |_: &Event<'_>| ());
+        }
+    }
     let mut entries = Vec::new();
     let mut seq = lease.head;
     reader.end(&End::default(), &mut |event: &Event<'_>| {

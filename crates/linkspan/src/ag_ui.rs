@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hub::{HubConfig, Limits};
-use journal::{Journal, Memory, Sqlite, SystemClock};
+use journal::{Journal, Memory, Sqlite};
 use runner::config::{self, Config as Settings};
 use runner::locks::Locks;
 use runner::process::Guard;
@@ -52,14 +52,14 @@ impl Config {
             settings: Settings::load(file.as_ref(), variable)?,
             engines: engines.iter().map(|it| (*it).to_owned()).collect(),
             takes_settings: false,
-            journal: Arc::new(Memory::new(journal_config())),
+            journal: Arc::new(Memory::new(journal::Config::default())),
             guard: Guard::None,
         })
     }
 
     /// Keeps threads in this file, so that they outlive the program.
     pub async fn keep_in(mut self, path: &Path) -> Result<Self, ConfigError> {
-        let journal = Sqlite::open(path, journal_config()).await;
+        let journal = Sqlite::open(path, journal::Config::default()).await;
         self.journal = Arc::new(journal.map_err(|source| ConfigError::Journal {
             path: path.display().to_string(),
             source,
@@ -74,8 +74,8 @@ impl Config {
         self
     }
 
-    /// A `linkspan` program to look after the agents. Without one they are ended when this process lets
-    /// go of them, but not when it is killed.
+    /// A `linkspan` program as the guard of the agents. Without one they are ended with the router, but not
+    /// when this process is killed.
     pub fn guarded_by(mut self, linkspan: &Path) -> Self {
         self.guard = Guard::Exe(linkspan.to_owned());
         self
@@ -106,11 +106,4 @@ pub async fn router(config: Config) -> Result<Router, Error> {
         takes_settings: config.takes_settings,
     })
     .await
-}
-
-fn journal_config() -> journal::Config {
-    journal::Config {
-        clock: Arc::new(SystemClock::default()),
-        cut: None,
-    }
 }

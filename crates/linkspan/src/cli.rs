@@ -15,8 +15,7 @@ use crate::exit;
 
 pub(crate) use options::OptionArgs;
 pub(crate) use store::{
-    AskArgs, DataDir, DoctorArgs, KeepArgs, ReplayArgs, Role, ServeArgs, SessionsArgs, StateFilter,
-    TokenArgs,
+    AskArgs, DataDir, DoctorArgs, ReplayArgs, ServeArgs, SessionsArgs, TokenArgs,
 };
 
 const EXAMPLE: &str = "\

@@ -2,14 +2,14 @@
 //!
 //! The shape is that of the OpenHands `Conversation`: messages are sent, and a run works on them. The
 //! agent stays between runs where it can, so that the next one pays no start-up; when it is gone, the
-//! next run goes on with the same session.
+//! next run resumes the session.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hub::{Progress, SessionLog, SetupError, Worker};
-use journal::{Journal, NewSession, SystemClock};
+use journal::{Journal, Memory, NewSession};
 use model::{Event, Outcome, SessionId, Sink};
 use runner::config::{self, Config};
 use runner::engines::{self, LaunchContext};
@@ -31,10 +31,10 @@ pub struct ConversationConfig {
     /// How it is run. Tools may be allowed by the agent's names or by those of OpenHands; unanswered asks are
     /// up to [`Conversation::on_ask`].
     pub options: RunOptions,
-    /// A session of the agent to go on with.
+    /// A session of the agent to resume.
     pub resume: Option<String>,
-    /// A `linkspan` program to look after the agents. Without one they are ended when this process
-    /// lets go of them, but not when it is killed.
+    /// A `linkspan` program as the guard of the agents. Without one they are ended with the conversation,
+    /// but not when this process is killed.
     pub guard: Option<PathBuf>,
     pub settings: Config,
 }
@@ -150,7 +150,7 @@ impl Conversation {
 
     /// Calls `listener` with every event.
     pub fn on_event(&mut self, listener: impl FnMut(&Event<'_>) + Send + 'static) {
-        self.listeners.all.push(Box::new(listener));
+        self.listeners.0.push(Box::new(listener));
     }
 
     /// Lets `answer` decide what was not allowed beforehand. Without it, such asks are denied.
@@ -163,7 +163,7 @@ impl Conversation {
         self.journal = Some(journal);
     }
 
-    /// Says something; the next run works on it.
+    /// Adds a message; the next run works on it.
     pub fn send_message(&mut self, text: impl Into<String>) {
         self.unsent.push(text.into());
     }
@@ -175,8 +175,8 @@ impl Conversation {
         agent.is_none_or(|it| it.set_model(model))
     }
 
-    /// Later runs may do more, or less; false when the agent that is there cannot be told so: then the
-    /// next run starts it anew, and goes on with the same session.
+    /// Changes the permissions of later runs; false when the running agent cannot change them: then the
+    /// next run starts it again, in the same session.
     pub fn set_permissions(&mut self, mode: Mode) -> bool {
         self.permissions.mode = mode;
         let Some(worker) = &mut self.worker else {
@@ -206,7 +206,7 @@ impl Conversation {
         Aborter(Arc::clone(&self.aborting))
     }
 
-    /// Works on what was said since the last run, until the agent is done with it.
+    /// Sends the messages since the last run, and waits for the end of the run.
     pub async fn run(&mut self) -> Result<RunResult, ConversationError> {
         if self.unsent.is_empty() {
             return Err(ConversationError::NothingToSend);
@@ -226,6 +226,7 @@ impl Conversation {
         self.state = State::Running;
         let ended = match self.follow().await {
             Some(ended) => ended,
+            // A new agent reads what the other program has added to the session.
             None => {
                 self.start(&prompt).await?;
                 self.follow().await.unwrap_or(LOST)
@@ -243,7 +244,7 @@ impl Conversation {
         Ok(ended)
     }
 
-    /// Lets the agent go. Another run would start it again.
+    /// Ends the agent. Another run would start it again.
     pub async fn close(&mut self) {
         let Some(worker) = &mut self.worker else {
             return;
@@ -259,10 +260,8 @@ impl Conversation {
         if self.worker.is_some() {
             return Ok(());
         }
-        let journal = self.journal.take().unwrap_or_else(|| {
-            let (clock, cut) = (Arc::new(SystemClock::default()), None);
-            Arc::new(journal::Memory::new(journal::Config { clock, cut }))
-        });
+        let journal = self.journal.take();
+        let journal = journal.unwrap_or_else(|| Arc::new(Memory::new(journal::Config::default())));
         let session = NewSession {
             id: SessionId::new(self.id.clone()),
             engine: self.config.engine.clone(),
@@ -293,8 +292,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// How the run ended; none when another program has gone on with the session while the agent idled,
-    /// so that another agent has to be given the prompt.
+    /// How the run ended; none when another program has used the session while the agent idled, so that a
+    /// new agent needs the prompt.
     async fn follow(&mut self) -> Option<RunResult> {
         let aborting = Arc::clone(&self.aborting);
         loop {
@@ -353,10 +352,7 @@ impl Conversation {
         } = &self.config;
         let request = Request {
             prompt: prompt.to_owned(),
-            resume: match &self.resume {
-                Some(id) => Resume::Session(id.clone()),
-                None => Resume::Fresh,
-            },
+            resume: self.resume.clone().map_or(Resume::Fresh, Resume::Session),
             options: options.clone(),
             permissions: self.permissions.clone(),
             mcp_servers: Vec::new(),
@@ -384,7 +380,7 @@ impl std::fmt::Debug for Conversation {
     }
 }
 
-/// Answers what the rules leave open: by the callback, else with no.
+/// Answers the asks that the policy leaves open: with the callback, else with a denial.
 fn answer(worker: &mut Worker, on_ask: &mut Option<OnAsk>) {
     for asked in worker.open_asks() {
         let answer = match on_ask {
@@ -419,15 +415,11 @@ pub fn allowed_tools(names: &[String]) -> Vec<String> {
 
 /// The callbacks of [`Conversation::on_event`].
 #[derive(Default)]
-struct Listeners {
-    all: Vec<OnEvent>,
-}
+struct Listeners(Vec<OnEvent>);
 
 impl Sink for Listeners {
     fn event(&mut self, event: &Event<'_>) {
-        for listener in &mut self.all {
-            listener(event);
-        }
+        self.0.iter_mut().for_each(|listener| listener(event));
     }
 }
 

@@ -17,10 +17,10 @@ const READ_SIZE: usize = 64 * 1024;
 /// What the output buffer may keep between two reads; a huge line gives its memory back.
 const OUT_KEPT: usize = 1024 * 1024;
 
-/// The format of the input is told by its first frames.
+/// The format of the input is detected from its first frames.
 pub const AUTO: &str = "auto";
 
-/// What to convert, and what the machines have to be told.
+/// What to convert, and the configuration of its reader and writer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The name of the format to read, or [`AUTO`].

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use formats::{WriterConfig, display_safe, registry, visible};
+use serde::Serialize;
 
 use crate::cli::Cli;
 use crate::suggestions;
@@ -87,20 +88,37 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self::Message {
-            code: Code::Usage,
+            code,
             message: message.into(),
-            hint: Some(hint.into()),
+            hint: None,
         }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Code::Usage, message).hint(Some(hint.into()))
     }
 
     /// `doing` says what failed, such as ``cannot read `x` ``.
     pub(crate) fn io(doing: &str, err: &io::Error, hint: Option<&str>) -> Self {
-        Self::Message {
-            code: Code::Io,
-            message: format!("{doing}: {}", model::error_chain(err)),
-            hint: hint.map(str::to_owned),
+        let message = format!("{doing}: {}", model::error_chain(err));
+        Self::new(Code::Io, message).hint(hint.map(str::to_owned))
+    }
+
+    pub(crate) fn signals(err: io::Error) -> Self {
+        Self::io("cannot listen for signals", &err, None)
+    }
+
+    /// The same failure with this hint.
+    pub(crate) fn hint(self, hint: Option<String>) -> Self {
+        match self {
+            Self::Message { code, message, .. } => Self::Message {
+                code,
+                message,
+                hint,
+            },
+            Self::Silent(_) | Self::BrokenPipe => self,
         }
     }
 
@@ -129,6 +147,7 @@ impl Failure {
     /// Says what there is to say on stderr.
     pub(crate) fn report(self) -> ExitCode {
         match self {
+            // `linkspan … | head` is no error.
             Self::BrokenPipe => ExitCode::SUCCESS,
             Self::Silent(code) => ExitCode::from(code.number()),
             Self::Message {
@@ -156,6 +175,7 @@ pub(crate) fn print_line(text: &str) {
 
 /// Prints data to stdout.
 pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
+    // U+2028 and the like end a line for some readers of JSON lines.
     let mut data = data.to_vec();
     model::escape_line_breaks(&mut data, 0);
     let mut stdout = io::stdout().lock();
@@ -163,6 +183,13 @@ pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
         .write_all(&data)
         .and_then(|()| stdout.flush())
         .map_err(|err| Failure::write("stdout", &err))
+}
+
+/// One JSON object per line.
+pub(crate) fn json_lines<T: Serialize>(rows: impl IntoIterator<Item = T>) -> String {
+    let line = |row| serde_json::to_string(&row).expect("rows are plain data with string keys");
+    let lines = rows.into_iter().map(line);
+    lines.map(|it| it + "\n").collect()
 }
 
 /// A name on one line, with nothing hidden in it that a terminal would obey or not show.

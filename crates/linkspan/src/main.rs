@@ -20,6 +20,7 @@ use runner::process::GUARD;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    // Before clap: the guard takes a command line as it is, with flags that are not ours.
     #[cfg(target_os = "linux")]
     if env::args_os().nth(1).is_some_and(|it| it == GUARD) {
         return runner::guard::main(env::args_os().skip(2));

@@ -4,7 +4,7 @@ use std::env;
 
 use runner::config::{self, Config, File};
 
-use crate::cli::{AskArgs, ConfigFile, KeepArgs};
+use crate::cli::{AskArgs, ConfigFile};
 use crate::exit::{self, Code, Failure, printable};
 
 /// The settings of this user, and the file they would come from.
@@ -41,13 +41,6 @@ pub(crate) fn flags<const N: usize>(
     Ok(())
 }
 
-/// Lays the limits of flags over those of the config.
-pub(crate) fn keep(config: &mut Config, keep: &KeepArgs) -> Result<(), Failure> {
-    keep.settings()
-        .try_for_each(|(key, flag, text)| config.flag(key, flag, text))
-        .map_err(bad_config)
-}
-
 /// A value that is not UTF-8 is converted lossily and then rejected as invalid.
 fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|it| it.to_string_lossy().into_owned())
@@ -58,9 +51,5 @@ pub(crate) fn bad_config(err: config::Error) -> Failure {
     if let config::Error::Read { source, .. } = &err {
         return Failure::io(&printable(&err.to_string()), source, hint.as_deref());
     }
-    Failure::Message {
-        code: Code::Usage,
-        message: exit::chain(&err),
-        hint: hint.map(|it| printable(&it)),
-    }
+    Failure::new(Code::Usage, exit::chain(&err)).hint(hint.map(|it| printable(&it)))
 }

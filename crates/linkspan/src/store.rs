@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hub::SessionPages;
 use journal::{
-    Config, Fault, Journal, LostData, OpenNote, Session, SessionQuery, Sqlite, SystemClock,
-    Truncate,
+    Config, Fault, Journal, LostData, OpenNote, Session, SessionQuery, Sqlite, Truncate,
 };
 use model::SessionId;
 use rustix::process::Signal;
@@ -18,19 +18,17 @@ use crate::cli::DataDir;
 use crate::exit::{self, Code, Failure, chain, printable};
 
 /// Characters of an id that are enough, if no other begins with them.
-const MIN_PREFIX: usize = 6;
+pub(crate) const MIN_PREFIX: usize = 6;
 /// Ids that are named when several begin alike.
 const MAX_NAMED: usize = 5;
-/// Between two words about an upgrade that takes long.
-const BETWEEN: Duration = Duration::from_secs(2);
-/// Sessions read at once.
-const PAGE: u32 = 500;
+/// Between two reports on an upgrade that takes long.
+const REPORT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The directory of sessions and tokens.
-pub(crate) fn folder(said: &DataDir) -> Result<PathBuf, Failure> {
+pub(crate) fn folder(flag: &DataDir) -> Result<PathBuf, Failure> {
     let variable = || env::var_os("LINKSPAN_DATA_DIR").filter(|it| !it.is_empty());
-    let said = said.dir.clone().or_else(|| variable().map(PathBuf::from));
-    said.or_else(runner::data_folder).ok_or_else(|| {
+    let named = flag.dir.clone().or_else(|| variable().map(PathBuf::from));
+    named.or_else(runner::data_folder).ok_or_else(|| {
         Failure::usage(
             "there is no home directory to keep sessions in",
             "name a directory with `--data-dir` or `LINKSPAN_DATA_DIR`",
@@ -43,52 +41,51 @@ pub(crate) fn exists(folder: &Path) -> bool {
     file(folder).exists()
 }
 
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OpenMode {
+    ReadWrite,
+    /// Only reading is possible where nothing can be written, such as on a full disk.
+    OrReadOnly,
+}
+
 /// Opens the journal, and makes it if there is none.
 pub(crate) async fn open(
     folder: &Path,
     cut: Option<Truncate>,
+    mode: OpenMode,
 ) -> Result<Arc<dyn Journal>, Failure> {
-    opened(folder, cut, OpenMode::ReadWrite).await
-}
-
-/// The same for read access, which also works on a full disk.
-pub(crate) async fn open_read_only(
-    folder: &Path,
-    cut: Option<Truncate>,
-) -> Result<Arc<dyn Journal>, Failure> {
-    opened(folder, cut, OpenMode::ReadOnly).await
-}
-
-#[derive(Clone, Copy)]
-enum OpenMode {
-    ReadWrite,
-    ReadOnly,
-}
-
-async fn opened(
-    folder: &Path,
-    cut: Option<Truncate>,
-    way: OpenMode,
-) -> Result<Arc<dyn Journal>, Failure> {
-    // A limit on the size of files is an error to be told, not the end of the program.
+    // The default action of SIGXFSZ, at a limit on the size of files, would end the program; with a
+    // handler the write fails instead.
     let over = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
-    over.map_err(|err| Failure::io("cannot listen for signals", &err, None))
-        .map(drop)?;
+    over.map_err(Failure::signals).map(drop)?;
     let path = file(folder);
     let config = Config {
-        clock: Arc::new(SystemClock::default()),
         cut,
+        ..Config::default()
     };
     let mut notes = StderrNotes::default();
-    let tell = move |note| notes.print(&note);
-    let opened = match way {
-        OpenMode::ReadWrite => Sqlite::open_with_notes(&path, config, tell).await,
-        OpenMode::ReadOnly => Sqlite::open_or_read_only(&path, config, tell).await,
+    let print = move |note| notes.print(&note);
+    let opened = match mode {
+        OpenMode::ReadWrite => Sqlite::open_with_notes(&path, config, print).await,
+        OpenMode::OrReadOnly => Sqlite::open_or_read_only(&path, config, print).await,
     };
     match opened {
         Ok(journal) => Ok(Arc::new(journal)),
         Err(fault) => Err(unusable(&path, &fault)),
     }
+}
+
+/// The journal, and the session of it that is named.
+pub(crate) async fn open_session(
+    folder: &Path,
+    id: &str,
+) -> Result<(Arc<dyn Journal>, Session), Failure> {
+    if !exists(folder) {
+        return Err(not_found(id));
+    }
+    let journal = open(folder, None, OpenMode::OrReadOnly).await?;
+    let session = find(&*journal, id).await?;
+    Ok((journal, session.ok_or_else(|| not_found(id))?))
 }
 
 /// A session by its id here or by the agent's, or by the beginning of one of them.
@@ -108,51 +105,40 @@ async fn find_prefix(journal: &dyn Journal, prefix: &str) -> Result<Option<Sessi
     if prefix.chars().count() < MIN_PREFIX {
         return Ok(None);
     }
+    // The journal finds the text anywhere in an id; the filter below wants it at the beginning.
+    let query = SessionQuery {
+        text: Some(prefix.to_owned()),
+        ..SessionQuery::default()
+    };
     let begins = |id: &SessionId<'_>| id.as_str().starts_with(prefix);
     let mut found: Vec<Session> = Vec::new();
-    let mut after = None;
-    loop {
-        let query = SessionQuery {
-            text: Some(prefix.to_owned()),
-            ..SessionQuery::default()
-        };
-        let page = journal.list(query, after, PAGE).await.map_err(failed)?;
+    let mut pages = SessionPages::new(journal, query);
+    while let Some(sessions) = pages.next().await.map_err(failed)? {
         let is_it = |it: &Session| begins(&it.id) || it.native.as_ref().is_some_and(begins);
-        found.extend(page.sessions.into_iter().filter(is_it));
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
+        found.extend(sessions.into_iter().filter(is_it));
     }
     if found.len() < 2 {
         return Ok(found.pop());
     }
-    let mut names: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
-    names.truncate(MAX_NAMED);
-    let n = found.len();
+    let names = found.iter().map(|it| it.id.as_str()).take(MAX_NAMED);
+    let names: Vec<&str> = names.collect();
+    let (n, prefix) = (found.len(), printable(prefix));
     let more = if n > MAX_NAMED { ", …" } else { "" };
     Err(Failure::usage(
-        format!(
-            "the ids of {n} sessions begin with `{}`",
-            exit::printable(prefix)
-        ),
+        format!("the ids of {n} sessions begin with `{prefix}`"),
         format!("give more of it: {}{more}", names.join(", ")),
     ))
 }
 
 pub(crate) fn not_found(id: &str) -> Failure {
     Failure::usage(
-        format!("no session matches `{}`", exit::printable(id)),
+        format!("no session matches `{}`", printable(id)),
         format!("`linkspan sessions` lists them; {MIN_PREFIX} characters of an id or more will do"),
     )
 }
 
 pub(crate) fn failed(err: journal::Error) -> Failure {
-    Failure::Message {
-        code: Code::Io,
-        message: chain(&err),
-        hint: None,
-    }
+    Failure::new(Code::Io, chain(&err))
 }
 
 /// For commands that look something up and leave.
@@ -166,8 +152,8 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 /// What a store says while it is opened, on stderr.
 #[derive(Default)]
 struct StderrNotes {
-    /// When the upgrade was spoken of the last time.
-    told: Option<Instant>,
+    /// When the upgrade was reported last.
+    reported_at: Option<Instant>,
 }
 
 impl StderrNotes {
@@ -184,11 +170,11 @@ impl StderrNotes {
 
     /// Nothing for what is over at once.
     fn upgrading(&mut self, done: u64, total: u64) {
-        let told = *self.told.get_or_insert_with(Instant::now);
-        if told.elapsed() < BETWEEN {
+        let reported_at = self.reported_at.get_or_insert_with(Instant::now);
+        if reported_at.elapsed() < REPORT_INTERVAL {
             return;
         }
-        self.told = Some(Instant::now());
+        *reported_at = Instant::now();
         exit::print_line(&format!(
             "linkspan: upgrading the journal: {done} of {total} rows have their checksum\n"
         ));
@@ -199,20 +185,18 @@ impl StderrNotes {
 const MAX_LOST: usize = 20;
 
 fn losses(lost: &LostData) -> String {
-    let mut text = String::new();
     let n_sessions = lost.sessions.len();
-    if lost.is_gone {
-        text.push_str(&format!(
+    let mut text = match lost.is_gone {
+        true => format!(
             "linkspan: the journal is missing; it held at least {n_sessions} sessions, and a new one was begun\n"
-        ));
-    } else {
-        text.push_str(&format!(
+        ),
+        false => format!(
             "linkspan: the journal lost its newest changes: {} events and {} prompts or answers of {n_sessions} \
              sessions, all of them acknowledged before\n",
             lost.events(),
             lost.commands()
-        ));
-    }
+        ),
+    };
     for session in lost.sessions.iter().take(MAX_LOST) {
         let id = printable(session.id.as_str());
         text.push_str(&match session.head {
@@ -257,9 +241,6 @@ fn unusable(path: &Path, fault: &Fault) -> Failure {
             "name another directory with `--data-dir`"
         }
     };
-    Failure::Message {
-        code: Code::Io,
-        message: format!("cannot use `{}`: {}", path.display(), chain(fault)),
-        hint: Some(hint.to_owned()),
-    }
+    let message = format!("cannot use `{}`: {}", path.display(), chain(fault));
+    Failure::new(Code::Io, message).hint(Some(hint.to_owned()))
 }

@@ -2,11 +2,15 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
 
 use formats::detect::Detector;
 use formats::registry::Format;
+use formats::{ReaderConfig, WriterConfig};
+use linkspan::Options;
 use model::Timestamp;
 
 use crate::exit::{self, Failure, printable};
@@ -58,12 +62,27 @@ impl InputStream {
         }
     }
 
-    /// An input that cannot be read as anything.
+    /// Why it cannot be converted.
     pub(crate) fn refused(name: &str, err: linkspan::Error) -> Failure {
         match err {
             linkspan::Error::Detect(why) => suggestions::undetected_format(name, why),
-            linkspan::Error::Read(err) | linkspan::Error::Write(err) => Self::failure(name, &err),
+            linkspan::Error::Read(err) => Self::failure(name, &err),
+            linkspan::Error::Write(err) => Failure::write("stdout", &err),
             linkspan::Error::Format(err) => suggestions::source(err),
+        }
+    }
+
+    /// How to convert it; relative times count from when it was recorded.
+    pub(crate) fn options(&self, from: &str, to: &str, writer: WriterConfig) -> Options {
+        let began = Some(self.began());
+        Options {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            reader: ReaderConfig {
+                started_at: began,
+                ..ReaderConfig::default()
+            },
+            writer: WriterConfig { began, ..writer },
         }
     }
 
@@ -83,7 +102,7 @@ impl InputStream {
     }
 
     /// When the recording was made; what comes through a pipe is made now.
-    pub(crate) fn began(&self) -> Timestamp {
+    fn began(&self) -> Timestamp {
         let written = self.regular().and_then(|it| it.modified().ok());
         written.unwrap_or_else(SystemTime::now).into()
     }
@@ -108,7 +127,7 @@ impl InputStream {
     fn stdin() -> Self {
         Self {
             name: "stdin".to_owned(),
-            metadata: standard::stdin(),
+            metadata: metadata(&io::stdin()),
             bytes: Box::new(io::stdin().lock()),
         }
     }
@@ -149,9 +168,10 @@ impl OutputStream {
     /// Refuses to write over what is being read: the first line written would destroy the rest.
     pub(crate) fn open(path: Option<&Path>, input: &InputStream) -> Result<Self, Failure> {
         let path = path.filter(|it| *it != Path::new("-"));
-        let before = path.map_or_else(standard::stdout, |it| fs::metadata(it).ok());
+        // Before the file is created: that would empty an input of the same name.
+        let before = path.map_or_else(|| metadata(&io::stdout()), |it| fs::metadata(it).ok());
         if let (Some(read), Some(written)) = (input.regular(), &before)
-            && standard::is_same(read, written)
+            && is_same(read, written)
         {
             let message = format!("the output is the input, `{}`", printable(&input.name));
             return Err(Failure::usage(
@@ -183,45 +203,12 @@ impl OutputStream {
     }
 }
 
-#[cfg(unix)]
-mod standard {
-    use std::fs::{File, Metadata};
-    use std::io;
-    use std::os::fd::AsFd;
-    use std::os::unix::fs::MetadataExt;
-
-    pub(super) fn stdin() -> Option<Metadata> {
-        metadata(&io::stdin())
-    }
-
-    pub(super) fn stdout() -> Option<Metadata> {
-        metadata(&io::stdout())
-    }
-
-    pub(super) fn is_same(a: &Metadata, b: &Metadata) -> bool {
-        b.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino())
-    }
-
-    fn metadata(stream: &impl AsFd) -> Option<Metadata> {
-        let copy = stream.as_fd().try_clone_to_owned().ok()?;
-        File::from(copy).metadata().ok()
-    }
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    b.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Elsewhere the system tells nothing about open streams, so nothing is refused.
-#[cfg(not(unix))]
-mod standard {
-    use std::fs::Metadata;
-
-    pub(super) fn stdin() -> Option<Metadata> {
-        None
-    }
-
-    pub(super) fn stdout() -> Option<Metadata> {
-        None
-    }
-
-    pub(super) fn is_same(_: &Metadata, _: &Metadata) -> bool {
-        false
-    }
+/// What an open stream is connected to.
+fn metadata(stream: &impl AsFd) -> Option<Metadata> {
+    let copy = stream.as_fd().try_clone_to_owned().ok()?;
+    File::from(copy).metadata().ok()
 }

@@ -41,7 +41,7 @@ pub(crate) fn foreign(name: &str, named: &str, n_frames: u64, looks_like: Option
     Failure::usage(message, hint)
 }
 
-/// What a user is told when the input is something else than it was named.
+/// The warning about an input that looks like another format than the named one.
 pub(crate) fn misnamed(looks_like: &str, named: &str) -> String {
     format!("linkspan: the input looks like {looks_like}, but is being read as {named}\n")
 }

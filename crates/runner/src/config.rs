@@ -290,13 +290,8 @@ impl Config {
         let Some(Value::List(roots)) = self.find("serve.roots").map(|it| &it.value) else {
             return Vec::new();
         };
-        let home = etcetera::home_dir().ok();
         let roots = roots.iter().map(Path::new);
-        let expanded = roots.map(|root| match (root.strip_prefix("~"), &home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => root.to_owned(),
-        });
-        expanded.collect()
+        roots.map(expand_home).collect()
     }
 
     /// Pages of other origins that may use the server from a browser.
@@ -309,12 +304,12 @@ impl Config {
 
     /// How the server writes its log: `json` or `text`.
     pub fn log_format(&self) -> &str {
-        self.text("serve.log_format").unwrap_or("text")
+        self.text("serve.log_format").unwrap_or_default()
     }
 
     /// The least important lines of the server's log.
     pub fn log_level(&self) -> &str {
-        self.text("serve.log_level").unwrap_or("info")
+        self.text("serve.log_level").unwrap_or_default()
     }
 
     fn section(&self, path: &str) -> EngineConfig {
@@ -362,6 +357,14 @@ impl Config {
             Some(it) => *it = setting,
             None => self.settings.push(setting),
         }
+    }
+}
+
+/// `~` and `~/…` as a shell reads them; everything else as it is.
+pub fn expand_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), etcetera::home_dir()) {
+        (Ok(rest), Ok(home)) => home.join(rest),
+        _ => path.to_owned(),
     }
 }
 

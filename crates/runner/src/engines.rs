@@ -25,7 +25,7 @@ pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
 pub(crate) use codex::limits as codex_limits;
 pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
-pub use installed::{Installed, detect_installed, find_installed};
+pub use installed::{Installed, detect_installed, find_installed, first_of};
 pub use invocation::{EngineConfig, Invocation};
 pub use launch_context::LaunchContext;
 pub use login::{Billing, Found, Login, Machine, Store};

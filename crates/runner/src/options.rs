@@ -17,11 +17,13 @@ use crate::permissions::{Mode, Permissions};
 /// How a prompt is run. What is absent is up to the config, and then to the agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunOptions {
     /// By the agent's own name for it.
     pub model: Option<String>,
     /// The reasoning effort, in the agent's own terms.
     pub effort: Option<String>,
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("enum" = tests::modes())))]
     pub permissions: Option<Mode>,
     /// Tools that may run without a question, instead of those of the config; an empty list allows
     /// nothing.
@@ -34,6 +36,7 @@ pub struct RunOptions {
     pub verbosity: Option<String>,
     /// Of a recording: 2 is twice as fast. 0 and absent do not wait at all.
     #[serde(deserialize_with = "speed")]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub speed: Option<f64>,
     /// The timeout of asks, in seconds; 0 waits for ever.
     #[serde(
@@ -41,9 +44,11 @@ pub struct RunOptions {
         serialize_with = "to_seconds",
         deserialize_with = "from_seconds"
     )]
+    #[cfg_attr(test, schemars(with = "Option<f64>", range(min = 0.0)))]
     pub ask_timeout: Option<Duration>,
     /// The answer to an ask that times out.
     #[serde(alias = "ask_default")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("enum" = tests::ask_defaults())))]
     pub ask_default: Option<AskDefault>,
 }
 
@@ -104,9 +109,34 @@ fn from_seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, 
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use expect_test::expect_file;
+    use schemars::generate::SchemaSettings;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn or_null<'a>(names: impl IntoIterator<Item = &'a str>) -> Value {
+        let names = names.into_iter().map(Value::from);
+        names.chain([Value::Null]).collect()
+    }
+
+    pub(super) fn modes() -> Value {
+        or_null(Mode::names())
+    }
+
+    pub(super) fn ask_defaults() -> Value {
+        or_null(AskDefault::NAMES.iter().copied())
+    }
+
+    /// The server describes its prompts with this file.
+    #[test]
+    fn the_schema_is_derived_from_the_struct() {
+        let generator = SchemaSettings::draft2020_12().for_deserialize();
+        let generator = generator.into_generator();
+        let schema = generator.into_root_schema_for::<RunOptions>();
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        expect_file!["options.schema.json"].assert_eq(&text);
+    }
 
     fn all() -> RunOptions {
         RunOptions {

@@ -17,9 +17,9 @@ pub use library::{AgUiConfig, AgUiRouter, router};
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use formats::ag_ui::{InputError, PROTO_TYPE, RunAgentInput};
 use futures_util::stream::unfold;
@@ -27,14 +27,12 @@ use hub::{Cursor, Hub, Submit};
 use runner::config::Config;
 use runner::engines::canonical_name;
 use serde::Deserialize;
-use tokio::time::timeout;
 
 use self::encoding::Encoding;
 use self::stream::RunStream;
 use self::turns::Turns;
 use crate::api::sessions::Aborted;
-use crate::api::{Json, Params};
-use crate::config::BODY;
+use crate::api::{Json, Params, live_response, read_body};
 use crate::error::{ApiError, Result, reply};
 use crate::metrics::Metrics;
 use crate::state::App;
@@ -90,7 +88,7 @@ pub(crate) struct AbortBody {
 
 impl From<InputError> for ApiError {
     fn from(err: InputError) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad_input", err.to_string())
+        Self::bad(err.to_string()).code("bad_input")
     }
 }
 
@@ -123,21 +121,8 @@ pub(crate) async fn run(
     if stream.is_new {
         app.metrics.submitted();
     }
-    stream.hold(Metrics::follows(&app)?);
-    let (mut stop, mut revoked) = (app.stop.subscribe(), app.revoked.subscribe());
-    let app = Arc::clone(&app);
-    stream.until(async move {
-        loop {
-            tokio::select! {
-                _ = stop.wait_for(|it| *it) => return "the server is stopping",
-                changed = revoked.changed() => {
-                    if changed.is_err() || !app.knows(&caller) {
-                        return "the token was revoked";
-                    }
-                }
-            }
-        }
-    });
+    stream.count_with(Metrics::follows(&app)?);
+    stream.until(Arc::clone(&app).no_longer_served(caller));
     Ok(respond(stream))
 }
 
@@ -168,9 +153,9 @@ impl AgUi {
     async fn abort(&self, engine: &str, thread: &str) -> Result<Response> {
         let is_id = !thread.is_empty() && thread.len() <= MAX_ID;
         if !is_id || thread.contains(char::is_control) {
-            let words =
+            let message =
                 format!("`threadId` is not an id: 1 to {MAX_ID} bytes, no control characters");
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_input", words));
+            return Err(ApiError::bad(message).code("bad_input"));
         }
         let engine = canonical_name(engine);
         let aborted = match self.find_session(engine, thread).await?.1 {
@@ -202,21 +187,11 @@ impl RunRequest {
                 Some(cursor.ok_or_else(wrong)?)
             }
         };
-        if !matches!(
-            params.on_disconnect.as_deref(),
-            None | Some("abort" | "detach")
-        ) {
-            return Err(ApiError::bad("`on_disconnect` is `abort` or `detach`"));
+        match params.on_disconnect.as_deref() {
+            None | Some("abort" | "detach") => (),
+            Some(_) => return Err(ApiError::bad("`on_disconnect` is `abort` or `detach`")),
         }
-        let body = timeout(BODY, to_bytes(body, MAX_INPUT)).await;
-        let body = body.map_err(|_| {
-            let words = "the body did not come in time";
-            ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", words)
-        })?;
-        let body = body.map_err(|_| {
-            let words = format!("a body may have {MAX_INPUT} bytes");
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
-        })?;
+        let body = read_body(body, MAX_INPUT).await?;
         Ok(Self {
             engine: canonical_name(engine).to_owned(),
             input: RunAgentInput::from_json(&body)?,
@@ -233,20 +208,13 @@ impl RunRequest {
     }
 }
 
-/// The answer that a stream is.
 fn respond(stream: RunStream) -> Response {
-    let kind = match stream.encoding() {
+    let media_type = match stream.encoding {
         Encoding::Sse => "text/event-stream",
         Encoding::Proto => PROTO_TYPE,
     };
     let pieces = unfold(stream, async |mut stream| {
-        let piece = stream.next().await?;
-        Some((Ok::<_, std::io::Error>(piece), stream))
+        Some((stream.next().await?, stream))
     });
-    let mut response = Response::new(Body::from_stream(pieces));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Proxies that gather answers would turn live into late.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
+    live_response(media_type, pieces)
 }

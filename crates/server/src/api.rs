@@ -9,13 +9,16 @@ pub(crate) mod outputs;
 pub(crate) mod runs;
 pub(crate) mod sessions;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request, State};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -24,12 +27,12 @@ use crate::error::ApiError;
 use crate::fields::{self, Fields};
 use crate::state::App;
 
-/// What only a new start can mend is told; a full disk is not among that.
+/// Reports what only a restart can mend; a full disk is not among that.
 pub(crate) async fn healthz(State(app): State<Arc<App>>) -> impl IntoResponse {
     let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
     match app.hub.journal().check() {
         Ok(()) => (StatusCode::OK, kind, "ok\n"),
-        // Not which file: nobody has to show a token here.
+        // Does not name the file: this route needs no token.
         Err(_) => (
             StatusCode::SERVICE_UNAVAILABLE,
             kind,
@@ -46,23 +49,36 @@ impl<T: Fields, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let body = timeout(BODY, to_bytes(request.into_body(), MAX_BODY)).await;
-        let body = body.map_err(|_| {
-            ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "too_slow",
-                "the body did not come in time",
-            )
-        })?;
-        let body = body.map_err(|_| {
-            let words = format!("a body may have {MAX_BODY} bytes");
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
-        })?;
+        let body = read_body(request.into_body(), MAX_BODY).await?;
         fields::from_slice(&body).map(Self)
     }
 }
 
-/// What follows the question mark.
+/// The whole body, if it is not too long and does not take too long.
+pub(crate) async fn read_body(body: Body, max_bytes: usize) -> Result<Bytes, ApiError> {
+    let body = timeout(BODY, to_bytes(body, max_bytes)).await;
+    let body = body.map_err(|_| {
+        let message = "the body did not come in time";
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+    })?;
+    body.map_err(|_| ApiError::too_large("too_large", format!("a body may have {max_bytes} bytes")))
+}
+
+/// A response whose pieces are sent as they come.
+pub(crate) fn live_response(
+    media_type: &'static str,
+    pieces: impl Stream<Item = Bytes> + Send + 'static,
+) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, media_type),
+        // nginx buffers responses otherwise, and live events would arrive late.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    let pieces = pieces.map(Ok::<_, Infallible>);
+    (headers, Body::from_stream(pieces)).into_response()
+}
+
+/// The query parameters.
 #[derive(Debug)]
 pub(crate) struct Params<T>(pub(crate) T);
 

@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use axum::body::Body;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -84,7 +83,7 @@ pub(crate) async fn index(headers: HeaderMap) -> Response {
 pub(crate) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
     match FILES.iter().find(|it| it.0 == path) {
         Some((name, bytes)) => serve(&headers, kind(name), bytes),
-        None => ApiError::not_found("the page has no such file").into_response(),
+        None => ApiError::not_found("not_found", "the page has no such file").into_response(),
     }
 }
 
@@ -93,17 +92,17 @@ fn serve(headers: &HeaderMap, kind: &'static str, bytes: &'static [u8]) -> Respo
     let mut known = known
         .filter_map(|it| it.to_str().ok())
         .flat_map(|it| it.split(','));
+    // A proxy that compresses marks the tag as weak.
     let is_known = known.any(|it| it.trim().trim_start_matches("W/").as_bytes() == TAG.as_bytes());
-    let mut response = if is_known {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        Response::new(Body::from(bytes))
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::ETAG, TAG.clone());
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (header::ETAG, TAG.clone()),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    match is_known {
+        true => (StatusCode::NOT_MODIFIED, headers).into_response(),
+        false => (headers, bytes).into_response(),
+    }
 }
 
 fn kind(name: &str) -> &'static str {

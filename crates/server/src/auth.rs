@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::cors;
 use crate::error::ApiError;
 use crate::host_origin::OriginError;
-use crate::log::RequestLine;
+use crate::log::{LoggedBefore, RequestLine};
 use crate::rights;
 use crate::routes::Access;
 use crate::state::App;
@@ -23,31 +23,16 @@ use crate::unauthenticated::UnauthenticatedSlot;
 /// other hosts.
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
-const HEADERS: [(HeaderName, HeaderValue); 7] = [
+const HEADERS: [(&str, &str); 7] = [
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
     (
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(POLICY),
-    ),
-    (
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    ),
-    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (
-        header::REFERRER_POLICY,
-        HeaderValue::from_static("no-referrer"),
-    ),
-    (
-        HeaderName::from_static("cross-origin-opener-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
-    (
-        HeaderName::from_static("cross-origin-resource-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
-    (
-        HeaderName::from_static("permissions-policy"),
-        HeaderValue::from_static("camera=(), geolocation=(), microphone=()"),
+        "permissions-policy",
+        "camera=(), geolocation=(), microphone=()",
     ),
 ];
 
@@ -58,7 +43,7 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerAddr(pub(crate) SocketAddr);
 
-/// The outer door: checks that need no token, and headers for every answer.
+/// Checks that need no token, and headers for every answer.
 pub(crate) async fn outer_middleware(
     State(app): State<Arc<App>>,
     request: Request,
@@ -67,10 +52,8 @@ pub(crate) async fn outer_middleware(
     let began = Instant::now();
     let line = RequestLine::new(&request, peer(&request));
     let is_open = !app.origins.allowed.is_empty() && cors::is_open(request.uri().path());
-    let allowed = app
-        .origins
-        .allowed
-        .find(request.uri().path(), request.headers());
+    let allowed = &app.origins.allowed;
+    let allowed = allowed.find(request.uri().path(), request.headers());
     let allowed = allowed.cloned();
     let is_encrypted = app.origins.is_encrypted(request.headers());
     let mut response = match check(&app, &request) {
@@ -99,7 +82,7 @@ pub(crate) async fn outer_middleware(
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
     }
     for (name, value) in HEADERS {
-        headers.insert(name, value);
+        headers.insert(name, HeaderValue::from_static(value));
     }
     // Headers set by the asset handler take precedence.
     headers
@@ -117,33 +100,24 @@ fn check(app: &App, request: &Request) -> Result<(), OriginError> {
 
 fn refusal(refused: OriginError, lacks_port: bool) -> ApiError {
     match refused {
-        OriginError::NoHost => ApiError::new(
-            StatusCode::BAD_REQUEST,
-            "no_host",
-            "the request names no single host",
-        ),
-        OriginError::Misdirected => ApiError::new(
-            StatusCode::MISDIRECTED_REQUEST,
-            "other_host",
-            "this server has another name",
-        )
-        .hint(match lacks_port {
-            true => {
-                "`Host` lacks the port: a proxy has to pass on what the browser sent (in nginx \
-                 `proxy_set_header Host $http_host`)"
-            }
-            false => "`linkspan serve --origin` tells it more names",
-        }),
-        OriginError::ForeignPage => ApiError::new(
-            StatusCode::FORBIDDEN,
-            "foreign_page",
-            "requests of other pages are refused",
-        )
-        .hint("`linkspan serve --allow-origin` names pages that may use the API"),
+        OriginError::NoHost => ApiError::bad("the request names no single host").code("no_host"),
+        OriginError::Misdirected => {
+            let message = "this server has another name";
+            ApiError::new(StatusCode::MISDIRECTED_REQUEST, "other_host", message).hint(match lacks_port {
+                true => {
+                    "`Host` lacks the port: a proxy has to pass on what the browser sent (in nginx \
+                     `proxy_set_header Host $http_host`)"
+                }
+                false => "`linkspan serve --origin` tells it more names",
+            })
+        }
+        OriginError::ForeignPage => ApiError::forbidden("requests of other pages are refused")
+            .code("foreign_page")
+            .hint("`linkspan serve --allow-origin` names pages that may use the API"),
     }
 }
 
-/// The door of one route.
+/// The token and the role that one route needs.
 pub(crate) async fn auth_middleware(
     State((app, access)): State<(Arc<App>, Access)>,
     mut request: Request,
@@ -153,13 +127,14 @@ pub(crate) async fn auth_middleware(
         return next.run(request).await;
     };
     let is_ws = request.uri().path() == "/ws";
+    // A long token is always checked: one client behind a shared address must not lock out the others.
     let caller = token(request.headers(), is_ws)
         .filter(|it| {
             it.len() >= MIN_TOKEN || app.rate_limit.may_try(peer(&request), Instant::now())
         })
         .and_then(|it| app.find_caller(it));
     let Some(caller) = caller else {
-        return unauthorized(&app, peer(&request)).into_response();
+        return unauthorized(&app, peer(&request));
     };
     if let Some(slot) = request.extensions().get::<Arc<UnauthenticatedSlot>>() {
         slot.mark_authenticated();
@@ -195,19 +170,20 @@ fn peer(request: &Request) -> IpAddr {
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |it| it.0.ip())
 }
 
-fn unauthorized(app: &App, peer: IpAddr) -> ApiError {
+fn unauthorized(app: &App, peer: IpAddr) -> Response {
     app.metrics.refused();
-    if app.rate_limit.record(peer, Instant::now()) {
-        return ApiError::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "too_many_failures",
-            "too many wrong tokens came from this address; wait a minute",
-        );
+    let failures = app.rate_limit.record(peer, Instant::now());
+    let error = if failures.is_too_many() {
+        let message = "too many wrong tokens came from this address; wait a minute";
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", message)
+    } else {
+        let message = "the token is missing or wrong";
+        ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+            .hint("`linkspan token` prints the address of the page with its token")
+    };
+    let mut response = error.into_response();
+    if !failures.is_news() {
+        response.extensions_mut().insert(LoggedBefore);
     }
-    ApiError::new(
-        StatusCode::UNAUTHORIZED,
-        "unauthorized",
-        "the token is missing or wrong",
-    )
-    .hint("`linkspan token` prints the address of the page with its token")
+    response
 }

@@ -57,6 +57,7 @@ mod linux {
 
     impl Links {
         fn flags(self) -> ResolveFlags {
+            // Links below `/proc/PID/fd` lead anywhere, whatever path they show.
             let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
             match self {
                 Self::Relative => beneath,
@@ -77,7 +78,7 @@ mod linux {
     }
 
     /// The path below `dir`, which is open at `root`, that `path` leads to when absolute links into the
-    /// directory are followed. It held at some moment; whoever opens it must not follow links.
+    /// directory are followed. It held at some moment, so it has to be opened without following links.
     pub(super) fn resolve(root: &Path, dir: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
         let roots = [root.to_owned(), root.canonicalize()?];
         let mut done = PathBuf::new();
@@ -146,7 +147,8 @@ mod linux {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Read;

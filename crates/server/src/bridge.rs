@@ -134,6 +134,7 @@ impl Bridge {
     }
 
     fn keep(&self) {
+        // A copy, so that no request waits for the disk.
         let notes = self.notes().clone();
         let json = serde_json::to_vec_pretty(&notes).expect("notes are plain data");
         replace(&self.path, &json).ok();

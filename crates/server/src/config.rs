@@ -17,14 +17,13 @@ pub(crate) const MAX_MESSAGE: usize = 1 << 20;
 pub(crate) const MAX_PROMPT: usize = 1 << 20;
 /// Default maximum of concurrent connections; further ones wait to be accepted.
 pub const MAX_CLIENTS: usize = 4096;
-/// Connections that have not shown a token, where enough files can be open; one more closes the one that
-/// is there the longest.
-const MAX_STRANGERS: usize = 256;
+/// Connections without a valid token, where enough files can be open; one more closes the oldest.
+const MAX_UNAUTHENTICATED: usize = 256;
 /// However few files can be open.
-const MIN_STRANGERS: usize = 4;
+const MIN_UNAUTHENTICATED: usize = 4;
 
-/// How many connections without a token there is room for. They get a quarter of the files that this
-/// process may open, so that the journal, the agents and those with a token have the rest.
+/// The limit on connections without a valid token: a quarter of the files that this process may open, so
+/// that the journal, the agents and authenticated clients have the rest.
 pub(crate) fn max_unauthenticated() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     unauthenticated_for(files)
@@ -32,7 +31,7 @@ pub(crate) fn max_unauthenticated() -> usize {
 
 fn unauthenticated_for(files: Option<u64>) -> usize {
     let files = files.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
-    (files / 4).clamp(MIN_STRANGERS, MAX_STRANGERS)
+    (files / 4).clamp(MIN_UNAUTHENTICATED, MAX_UNAUTHENTICATED)
 }
 
 /// Sessions that one WebSocket follows one by one.
@@ -82,29 +81,21 @@ pub struct ServeConfig {
 pub enum Exposure {
     /// This machine alone.
     Loopback,
-    /// Any host, with TLS.
-    Tls(Tls),
+    /// Any host, with TLS; both files are PEM.
+    Tls { cert: PathBuf, key: PathBuf },
     /// A proxy that encrypts, and that alone can reach the listener.
     BehindProxy,
-}
-
-#[derive(Debug)]
-pub struct Tls {
-    pub cert: PathBuf,
-    pub key: PathBuf,
 }
 
 impl ServeConfig {
     /// Refuses to listen unencrypted beyond loopback.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let is_open = !self.listen.ip().is_loopback();
-        match (&self.exposure, is_open) {
-            (Exposure::Loopback, true) => Err(Error::Exposed(self.listen)),
-            _ => {
-                let mut origins = self.public.iter().chain(&self.allow_origins);
-                origins.try_for_each(|it| check_origin(it))
-            }
+        if is_open && matches!(self.exposure, Exposure::Loopback) {
+            return Err(Error::Exposed(self.listen));
         }
+        let mut origins = self.public.iter().chain(&self.allow_origins);
+        origins.try_for_each(|it| check_origin(it))
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn preflight(asked: &HeaderMap) -> Response {
     if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
     }
+    // Chrome asks for this before a public page may reach an address of the local network.
     if asked.get(PRIVATE_NETWORK).is_some_and(|it| it == "true") {
         let yes = HeaderValue::from_static("true");
         headers.insert(ALLOW_PRIVATE_NETWORK, yes);
@@ -80,6 +81,7 @@ pub(crate) fn preflight(asked: &HeaderMap) -> Response {
 /// Marks an answer as one that this origin may read.
 pub(crate) fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    // A page reads only a few headers of another origin unless they are named.
     let readable = HeaderValue::from_static("idempotent-replayed, retry-after, www-authenticate");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, readable);
 }

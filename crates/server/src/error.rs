@@ -1,11 +1,11 @@
 //! Error responses: a code for programs, a sentence for people.
 
-use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use formats::registry;
 use journal::Fault;
 use model::error_chain;
-use runner::NotSettled;
+use runner::{NotSettled, engines};
 use serde::Serialize;
 
 pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
@@ -42,12 +42,30 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
-    pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    pub(crate) fn not_found(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, code, message)
+    }
+
+    pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
+    pub(crate) fn too_large(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, code, message)
+    }
+
+    pub(crate) fn unavailable(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+    }
+
+    /// The same error with another code.
+    pub(crate) fn code(mut self, code: &'static str) -> Self {
+        self.code = code;
+        self
     }
 }
 
-/// The code of an error, beside the response that tells it, for the log.
+/// The code of an error, beside its response, for the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErrorCode(pub(crate) &'static str);
 
@@ -79,9 +97,8 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(ErrorCode(self.code));
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, scheme);
+            let headers = response.headers_mut();
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
         response
     }
@@ -90,85 +107,78 @@ impl IntoResponse for ApiError {
 /// An answer in JSON.
 pub(crate) fn reply(status: StatusCode, body: &impl Serialize) -> Response {
     let json = serde_json::to_vec(body).expect("answers are plain data with string keys");
-    let mut response = Response::new(Body::from(json));
-    *response.status_mut() = status;
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+    (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 
 impl From<hub::Error> for ApiError {
     fn from(err: hub::Error) -> Self {
-        let words = error_chain(&err);
-        let bad = |code| Self::new(StatusCode::BAD_REQUEST, code, words.clone());
+        let message = error_chain(&err);
+        let bad = |code| Self::bad(message.clone()).code(code);
         match err {
-            hub::Error::NoSession(_) => no_session(words),
-            hub::Error::Busy(_) => Self::new(StatusCode::CONFLICT, "session_busy", words)
+            hub::Error::NoSession(_) => no_session(message),
+            hub::Error::Busy(_) => Self::conflict("session_busy", message)
                 .hint("stop its run and take back its prompts, or wait for their end"),
             hub::Error::EmptyPrompt => bad("empty_prompt"),
             hub::Error::OtherEngine { .. } => bad("other_engine"),
-            hub::Error::NotNamed(_) => Self::new(StatusCode::CONFLICT, "not_named_yet", words),
+            hub::Error::NotNamed(_) => Self::conflict("not_named_yet", message),
             hub::Error::Cwd { .. } => bad("bad_directory"),
-            hub::Error::Engine(runner::engines::Error::BadValue { .. }) => bad("bad_request"),
-            hub::Error::Engine(err) => {
-                let hint = err.hint();
-                Self {
-                    hint,
-                    ..bad("bad_engine")
-                }
-            }
+            hub::Error::Engine(engines::Error::BadValue { .. }) => bad("bad_request"),
+            hub::Error::Engine(err) => Self {
+                hint: err.hint(),
+                ..bad("bad_engine")
+            },
             hub::Error::Answer(NotSettled::BadInput) => bad("bad_input"),
-            hub::Error::Answer(_) => {
-                Self::new(StatusCode::CONFLICT, "cannot_be_answered_so", words)
-            }
-            hub::Error::Recorded => Self::new(StatusCode::CONFLICT, "recorded_ask", words),
+            hub::Error::Answer(_) => Self::conflict("cannot_be_answered_so", message),
+            hub::Error::Recorded => Self::conflict("recorded_ask", message),
             hub::Error::NoSuchCursor { .. } => bad("no_such_cursor"),
             hub::Error::Format(_) => bad("unknown_format"),
-            hub::Error::Stopped => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "stopping",
-                "the server is stopping",
-            ),
+            hub::Error::Stopped => Self::unavailable("stopping", "the server is stopping"),
             hub::Error::Journal(err) => err.into(),
         }
     }
 }
 
+impl From<registry::Error> for ApiError {
+    fn from(err: registry::Error) -> Self {
+        hub::Error::Format(err).into()
+    }
+}
+
+impl From<engines::Error> for ApiError {
+    fn from(err: engines::Error) -> Self {
+        hub::Error::Engine(err).into()
+    }
+}
+
 impl From<journal::Error> for ApiError {
     fn from(err: journal::Error) -> Self {
-        let words = error_chain(&err);
+        let message = error_chain(&err);
         match err {
-            journal::Error::NoSession { .. } => no_session(words),
-            journal::Error::NoAsk { .. } => Self::new(StatusCode::NOT_FOUND, "no_such_ask", words),
+            journal::Error::NoSession { .. } => no_session(message),
+            journal::Error::NoAsk { .. } => Self::not_found("no_such_ask", message),
             journal::Error::Answered { decision, .. } => {
                 let how = decision.map_or("its answer is on its way".to_owned(), |it| {
                     format!("it was {}", decision_name(it))
                 });
-                let words = format!("this was answered before: {how}");
-                Self::new(StatusCode::CONFLICT, "already_settled", words)
+                let message = format!("this was answered before: {how}");
+                Self::conflict("already_settled", message)
             }
             journal::Error::TooManyCommands { .. } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", words)
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message)
             }
-            journal::Error::TooLarge { .. } => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
-            }
+            journal::Error::TooLarge { .. } => Self::too_large("too_large", message),
             journal::Error::Storage(Fault::Full) => {
                 let hint = "make room; nothing has to be started again";
-                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", words).hint(hint)
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", message).hint(hint)
             }
-            journal::Error::Storage(Fault::Gone(_)) => {
-                let hint = "start the server again; `linkspan doctor` says what is left";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "journal_gone", words).hint(hint)
-            }
+            journal::Error::Storage(Fault::Gone(_)) => Self::unavailable("journal_gone", message)
+                .hint("start the server again; `linkspan doctor` says what is left"),
             journal::Error::Damaged { .. } => {
                 let hint = "`linkspan doctor --repair` rescues what is whole";
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", words).hint(hint)
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", message).hint(hint)
             }
-            journal::Error::Storage(_) => {
-                let hint = "see to the disk of the data directory; nothing has to be started again";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "storage", words).hint(hint)
-            }
+            journal::Error::Storage(_) => Self::unavailable("storage", message)
+                .hint("see to the disk of the data directory; nothing has to be started again"),
             journal::Error::SessionExists { .. }
             | journal::Error::Held { .. }
             | journal::Error::Fenced { .. }
@@ -176,16 +186,13 @@ impl From<journal::Error> for ApiError {
             | journal::Error::RunStarted { .. }
             | journal::Error::RunNotOpen { .. }
             | journal::Error::AskOpen { .. }
-            | journal::Error::AskNotOpen { .. } => {
-                Self::new(StatusCode::CONFLICT, "conflict", words)
-            }
+            | journal::Error::AskNotOpen { .. } => Self::conflict("conflict", message),
         }
     }
 }
 
-fn no_session(words: String) -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, "no_such_session", words)
-        .hint("`linkspan sessions` lists them")
+fn no_session(message: String) -> ApiError {
+    ApiError::not_found("no_such_session", message).hint("`linkspan sessions` lists them")
 }
 
 fn decision_name(decision: model::Decision) -> &'static str {
@@ -204,13 +211,13 @@ mod tests {
 
     #[test]
     fn an_unwritable_store_is_reported_with_a_hint() {
-        let told = |fault| {
+        let response = |fault| {
             let error = ApiError::from(journal::Error::Storage(fault));
             (error.status.as_u16(), error.code, error.message, error.hint)
         };
         let again = "nothing has to be started again";
         assert_eq!(
-            told(Fault::Full),
+            response(Fault::Full),
             (
                 507,
                 "disk_full",
@@ -219,7 +226,7 @@ mod tests {
             )
         );
         assert_eq!(
-            told(Fault::ReadOnly),
+            response(Fault::ReadOnly),
             (
                 503,
                 "storage",

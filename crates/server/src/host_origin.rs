@@ -103,6 +103,7 @@ impl HostNames {
             return Err(OriginError::NoHost);
         };
         let is_ours = |it: &[u8]| self.hosts.iter().any(|host| host.as_bytes() == it);
+        // A request line with a whole URL, as proxies get it, names a host of its own.
         let authority = uri.authority().map(|it| it.as_str().as_bytes());
         match is_ours(host.as_bytes()) && authority.is_none_or(is_ours) {
             true => Ok(()),
@@ -122,6 +123,7 @@ impl HostNames {
         if self.allowed.find(path, headers).is_some() {
             return Ok(());
         }
+        // A sandboxed page sends `null`, which is no name of ours either.
         for origin in headers.get_all(header::ORIGIN) {
             let is_ours = |it: &String| it.as_bytes() == origin.as_bytes();
             if !self.origins.iter().any(is_ours) {

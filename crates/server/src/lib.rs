@@ -14,7 +14,6 @@ mod config;
 mod cors;
 mod error;
 mod fields;
-mod home;
 mod host_origin;
 mod listen;
 mod log;
@@ -29,7 +28,7 @@ mod roots;
 mod routes;
 mod running_servers;
 #[cfg(test)]
-mod schema;
+mod schema_tests;
 mod state;
 mod tokens;
 mod unauthenticated;
@@ -37,7 +36,7 @@ mod write_timeout;
 mod ws;
 
 pub use ag_ui::{AgUiConfig, AgUiRouter, router as ag_ui_router};
-pub use config::{Error, Exposure, MAX_CLIENTS, ServeConfig, Tls};
+pub use config::{Error, Exposure, MAX_CLIENTS, ServeConfig};
 pub use listen::{Server, bind};
 pub use private::CREDENTIALS;
 pub use running_servers::{RunningServer, running};

@@ -32,7 +32,7 @@ use crate::api::engines::Engines;
 use crate::auth::PeerAddr;
 use crate::bridge::Bridge;
 use crate::config::{
-    Error, Exposure, HANDSHAKE, HEAD, STOP, ServeConfig, Tls, WRITE, max_unauthenticated,
+    Error, Exposure, HANDSHAKE, HEAD, STOP, ServeConfig, WRITE, max_unauthenticated,
 };
 use crate::cors::AllowedOrigins;
 use crate::host_origin::HostNames;
@@ -67,7 +67,7 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     config.check()?;
     let roots = Roots::new(&config.roots)?;
     let tls = match &config.exposure {
-        Exposure::Tls(tls) => Some(acceptor(tls)?),
+        Exposure::Tls { cert, key } => Some(acceptor(cert, key)?),
         Exposure::Loopback | Exposure::BehindProxy => None,
     };
     let failed = |source| Error::Listen {
@@ -78,17 +78,15 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     let address = listener.local_addr().map_err(failed)?;
     let mut own = config.own;
     own.push(config.data_dir.clone());
-    if let Exposure::Tls(tls) = &config.exposure {
-        own.push(tls.key.clone());
+    if let Exposure::Tls { key, .. } = config.exposure {
+        own.push(key);
     }
     let settings = config.hub.settings.clone().for_server();
-    let hub = Arc::new(
-        Hub::open(HubConfig {
-            settings: settings.clone(),
-            ..config.hub
-        })
-        .await?,
-    );
+    let hub = HubConfig {
+        settings: settings.clone(),
+        ..config.hub
+    };
+    let hub = Arc::new(Hub::open(hub).await?);
     let ag_ui = Arc::new(AgUi::new(Arc::clone(&hub), settings.clone()));
     let app = Arc::new(App {
         hub,
@@ -176,6 +174,7 @@ impl Server {
         let mut stop = pin!(stop);
         loop {
             let accept = async {
+                // The permit first: a connection that has to wait stays in the kernel's backlog and costs no file.
                 let permit = Arc::clone(&clients).acquire_owned().await;
                 (permit, self.listener.accept().await)
             };
@@ -203,6 +202,7 @@ impl Server {
                 self.app.stop.subscribe(),
             );
             connections.spawn(async move {
+                // An evicted connection is dropped in the middle of whatever it does.
                 tokio::select! {
                     () = serve => (),
                     () = slot.evicted() => (),
@@ -210,6 +210,7 @@ impl Server {
                 drop(permit);
             });
         }
+        // New clients are refused from here on, so that a proxy can send them elsewhere.
         drop(self.listener);
         info!("server stopping");
         self.app.stop.send_replace(true);
@@ -286,21 +287,21 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     stop.wait_for(|it| *it).await.ok();
 }
 
-fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Error> {
+fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
     let failed = |path: &Path, source: Box<dyn std::error::Error + Send + Sync>| Error::Tls {
         path: path.to_owned(),
         source,
     };
-    let certs: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&tls.cert)
-        .map_err(|err| failed(&tls.cert, err.into()))?
-        .collect();
-    let certs = certs.map_err(|err| failed(&tls.cert, err.into()))?;
-    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|err| failed(&tls.key, err.into()))?;
+    let certs =
+        CertificateDer::pem_file_iter(cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certs = certs.map_err(|err| failed(cert, err.into()))?;
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|err| failed(key, err.into()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(|it| it.with_no_client_auth().with_single_cert(certs, key))
-        .map_err(|err| failed(&tls.cert, err.into()))?;
+        .map_err(|err| failed(cert, err.into()))?;
+    // Without it a browser may try HTTP/2, over which a WebSocket needs another handshake.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

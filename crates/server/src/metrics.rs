@@ -50,6 +50,26 @@ impl WorkGauges {
             asks: journal.asks().await?.len() as u64,
         })
     }
+
+    fn text(self) -> String {
+        let Self {
+            running,
+            queued,
+            asks,
+        } = self;
+        format!(
+            "# HELP linkspan_runs_running Runs that have begun and not ended.
+# TYPE linkspan_runs_running gauge
+linkspan_runs_running {running}
+# HELP linkspan_prompts_queued Prompts that wait for their turn.
+# TYPE linkspan_prompts_queued gauge
+linkspan_prompts_queued {queued}
+# HELP linkspan_asks_waiting Questions of agents that wait for an answer.
+# TYPE linkspan_asks_waiting gauge
+linkspan_asks_waiting {asks}
+"
+        )
+    }
 }
 
 /// A value of a label: nothing in it ends the text before its end.
@@ -59,7 +79,6 @@ fn label(text: &str) -> String {
 }
 
 /// Counted as long as it lives.
-#[derive(Debug)]
 pub(crate) struct FollowerGuard(Arc<App>);
 
 impl Drop for FollowerGuard {
@@ -84,6 +103,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    // Relaxed everywhere: the counters order nothing else.
     pub(crate) fn answered(&self, status: StatusCode, took: Duration) {
         self.requests().observe(took);
         let class = usize::from(status.as_u16() / 100).saturating_sub(1);
@@ -125,89 +145,62 @@ impl Metrics {
         if usize::try_from(before).unwrap_or_default() < app.max_clients {
             return Ok(following);
         }
-        Err(ApiError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too_many_clients",
-            "there are as many clients as there may be",
-        ))
+        let message = "there are as many clients as there may be";
+        Err(ApiError::unavailable("too_many_clients", message))
     }
 
     fn text(&self, app: &App, work: Option<WorkGauges>) -> String {
         let mut text = String::new();
-        self.put_runs(app, work, &mut text);
-        let mut put = |name: &str, kind: &str, help: &str, rows: &[(&str, u64)]| {
-            // Writing to a string does not fail.
-            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
-            for (labels, value) in rows {
-                writeln!(text, "{name}{labels} {value}").ok();
-            }
-        };
+        if let Some(work) = work {
+            text.push_str(&work.text());
+        }
+        self.put_runs(app, &mut text);
         let load = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"].map(|it| format!("{{class=\"{it}\"}}"));
-        let answers: Vec<(&str, u64)> = classes
-            .iter()
-            .zip(&self.answers)
-            .map(|(class, count)| (class.as_str(), load(count)))
-            .collect();
-        put(
-            "linkspan_http_responses_total",
-            "counter",
-            "Answers by the class of their status.",
-            &answers,
-        );
-        put(
-            "linkspan_auth_failures_total",
-            "counter",
-            "Requests without a right token.",
-            &[("", load(&self.refused))],
-        );
-        put(
-            "linkspan_followers",
-            "gauge",
-            "Clients that follow sessions.",
-            &[("", self.n_followers().unsigned_abs())],
-        );
-        put(
-            "linkspan_delivered_events_total",
-            "counter",
-            "Events sent to clients.",
-            &[("", load(&self.events))],
-        );
-        put(
-            "linkspan_delivered_bytes_total",
-            "counter",
-            "Bytes of these events.",
-            &[("", load(&self.bytes))],
-        );
-        put(
-            "linkspan_detached_total",
-            "counter",
-            "Clients let go because they were too slow.",
-            &[("", load(&self.detached))],
-        );
-        put(
-            "linkspan_prompts_total",
-            "counter",
-            "Prompts that were taken.",
-            &[("", load(&self.prompts))],
-        );
-        put(
-            "linkspan_store_trouble",
-            "gauge",
-            "1 while the journal cannot be written.",
-            &[("", u64::from(app.hub.trouble().is_some()))],
-        );
-        put(
-            "linkspan_uptime_seconds",
-            "gauge",
-            "Since the server began.",
-            &[("", app.began.elapsed().as_secs())],
-        );
-        text
+        let [n_1xx, n_2xx, n_3xx, n_4xx, n_5xx] = self.answers.each_ref().map(load);
+        let refused = load(&self.refused);
+        let followers = self.n_followers();
+        let (events, bytes) = (load(&self.events), load(&self.bytes));
+        let (detached, prompts) = (load(&self.detached), load(&self.prompts));
+        let trouble = u64::from(app.hub.trouble().is_some());
+        let uptime = app.began.elapsed().as_secs();
+        text + &format!(
+            r#"# HELP linkspan_http_responses_total Answers by the class of their status.
+# TYPE linkspan_http_responses_total counter
+linkspan_http_responses_total{{class="1xx"}} {n_1xx}
+linkspan_http_responses_total{{class="2xx"}} {n_2xx}
+linkspan_http_responses_total{{class="3xx"}} {n_3xx}
+linkspan_http_responses_total{{class="4xx"}} {n_4xx}
+linkspan_http_responses_total{{class="5xx"}} {n_5xx}
+# HELP linkspan_auth_failures_total Requests without a right token.
+# TYPE linkspan_auth_failures_total counter
+linkspan_auth_failures_total {refused}
+# HELP linkspan_followers Clients that follow sessions.
+# TYPE linkspan_followers gauge
+linkspan_followers {followers}
+# HELP linkspan_delivered_events_total Events sent to clients.
+# TYPE linkspan_delivered_events_total counter
+linkspan_delivered_events_total {events}
+# HELP linkspan_delivered_bytes_total Bytes of these events.
+# TYPE linkspan_delivered_bytes_total counter
+linkspan_delivered_bytes_total {bytes}
+# HELP linkspan_detached_total Clients let go because they were too slow.
+# TYPE linkspan_detached_total counter
+linkspan_detached_total {detached}
+# HELP linkspan_prompts_total Prompts that were taken.
+# TYPE linkspan_prompts_total counter
+linkspan_prompts_total {prompts}
+# HELP linkspan_store_trouble 1 while the journal cannot be written.
+# TYPE linkspan_store_trouble gauge
+linkspan_store_trouble {trouble}
+# HELP linkspan_uptime_seconds Since the server began.
+# TYPE linkspan_uptime_seconds gauge
+linkspan_uptime_seconds {uptime}
+"#
+        )
     }
 
-    /// The runs: what waits, what runs, how they ended and how long they took.
-    fn put_runs(&self, app: &App, work: Option<WorkGauges>, text: &mut String) {
+    /// How runs ended and how long they took.
+    fn put_runs(&self, app: &App, text: &mut String) {
         let mut family = |name: &str, kind: &str, help: &str, rows: &[String]| {
             // Writing to a string does not fail.
             writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
@@ -215,32 +208,6 @@ impl Metrics {
                 writeln!(text, "{name}{row}").ok();
             }
         };
-        if let Some(WorkGauges {
-            running,
-            queued,
-            asks,
-        }) = work
-        {
-            for (name, help, value) in [
-                (
-                    "linkspan_runs_running",
-                    "Runs that have begun and not ended.",
-                    running,
-                ),
-                (
-                    "linkspan_prompts_queued",
-                    "Prompts that wait for their turn.",
-                    queued,
-                ),
-                (
-                    "linkspan_asks_waiting",
-                    "Questions of agents that wait for an answer.",
-                    asks,
-                ),
-            ] {
-                family(name, "gauge", help, &[format!(" {value}")]);
-            }
-        }
         let (mut totals, mut times) = (Vec::new(), Vec::new());
         for ((engine, outcome), durations) in app.hub.run_counts().all() {
             let labels = format!("engine=\"{}\",outcome=\"{outcome}\"", label(&engine));
@@ -268,6 +235,7 @@ impl Metrics {
 
 /// The rows of a histogram, each without the metric's name.
 fn put_durations(labels: &str, durations: &Histogram, rows: &mut Vec<String>) {
+    // Prometheus takes no comma before the first label.
     let comma = if labels.is_empty() { "" } else { "," };
     let mut bucket = |bound: &str, count: u64| {
         rows.push(format!("_bucket{{{labels}{comma}le=\"{bound}\"}} {count}"));

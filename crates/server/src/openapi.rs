@@ -10,7 +10,7 @@ use crate::error::reply;
 use crate::routes::{Access, ROUTES, Route};
 use crate::ws;
 
-/// What bodies and events look like; a test derives it from the types, see `schema`.
+/// What bodies and events look like; `schema_tests` derives it from the types.
 const SCHEMAS: &str = include_str!("openapi/schemas.json");
 
 pub(crate) async fn show() -> Response {

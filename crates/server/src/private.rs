@@ -7,7 +7,7 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::error::ApiError;
 use crate::tokens::{Caller, Role};
@@ -197,28 +197,19 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 
 /// The pattern that a path falls under.
 pub(crate) fn named(path: &Path) -> Option<&'static str> {
-    let mut is_absolute = false;
-    let mut names = Vec::new();
-    for component in path.components() {
-        match component {
-            Component::RootDir => is_absolute = true,
-            Component::Normal(name) => names.push(name.to_string_lossy().to_lowercase()),
-            // A path that was opened has neither.
-            Component::Prefix(_) | Component::CurDir | Component::ParentDir => (),
-        }
-    }
-    let patterns = CREDENTIALS.iter().map(|it| it.0);
-    patterns
-        .into_iter()
-        .find(|it| matches_path(it, &names, is_absolute))
+    let text = path.to_string_lossy().to_lowercase();
+    let names = text.split('/').filter(|it| !["", ".", ".."].contains(it));
+    let names: Vec<&str> = names.collect();
+    let mut patterns = CREDENTIALS.iter().map(|it| it.0);
+    patterns.find(|it| matches_path(it, &names, path.is_absolute()))
 }
 
-fn matches_path(pattern: &str, names: &[String], is_absolute: bool) -> bool {
+fn matches_path(pattern: &str, names: &[&str], is_absolute: bool) -> bool {
     let pattern = pattern.to_lowercase();
     let is_folder = pattern.ends_with('/');
     let is_rooted = pattern.starts_with('/');
     let parts: Vec<&str> = pattern.split('/').filter(|it| !it.is_empty()).collect();
-    let fits = |at: &[String]| {
+    let fits = |at: &[&str]| {
         at.iter()
             .zip(&parts)
             .all(|(name, it)| matches_name(it, name))
@@ -230,7 +221,7 @@ fn matches_path(pattern: &str, names: &[String], is_absolute: bool) -> bool {
     })
 }
 
-/// `*` stands for any part, once.
+/// `*` matches any part, once.
 fn matches_name(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -244,8 +235,7 @@ fn matches_name(pattern: &str, name: &str) -> bool {
 
 /// Whether a text holds a private key, as PEM and others write them.
 pub(crate) fn holds_key(bytes: &[u8]) -> bool {
-    let begins = |it: &[u8], with: &[u8]| it.starts_with(with);
-    if begins(bytes, b"PuTTY-User-Key-File-") {
+    if bytes.starts_with(b"PuTTY-User-Key-File-") {
         return true;
     }
     const BEGIN: &[u8] = b"-----BEGIN ";

@@ -28,6 +28,21 @@ struct PeerFailures {
     looked: Instant,
 }
 
+/// The failures of a peer within [`WINDOW`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FailureCount(u32);
+
+impl FailureCount {
+    pub(crate) fn is_too_many(self) -> bool {
+        self.0 > MAX_FAILURES
+    }
+
+    /// Whether it is worth a line in the log. A page with an old token tries several routes and retries.
+    pub(crate) fn is_news(self) -> bool {
+        self.0 == 1 || self.0 == MAX_FAILURES + 1
+    }
+}
+
 impl AuthRateLimit {
     /// Whether a short token of this peer is looked at.
     pub(crate) fn may_try(&self, peer: IpAddr, now: Instant) -> bool {
@@ -46,12 +61,12 @@ impl AuthRateLimit {
         may_look
     }
 
-    /// Takes a failure down; true when there were too many.
-    pub(crate) fn record(&self, peer: IpAddr, now: Instant) -> bool {
+    /// Counts a failure of this peer.
+    pub(crate) fn record(&self, peer: IpAddr, now: Instant) -> FailureCount {
         let mut peers = self.peers(now);
         let peer = network(peer);
         if peers.len() >= MAX_PEERS && !peers.contains_key(&peer) {
-            return true;
+            return FailureCount(u32::MAX);
         }
         let fresh = PeerFailures {
             n_failures: 0,
@@ -66,7 +81,7 @@ impl AuthRateLimit {
         if peer.n_failures == MAX_FAILURES {
             peer.looked = now;
         }
-        peer.n_failures > MAX_FAILURES
+        FailureCount(peer.n_failures)
     }
 
     /// Those that are remembered; when they are many, those that need not be are forgotten.
@@ -100,12 +115,14 @@ mod tests {
         let rate_limit = AuthRateLimit::default();
         let now = Instant::now();
         let other = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let noted: Vec<bool> = (0..12).map(|_| rate_limit.record(PEER, now)).collect();
+        let noted: Vec<bool> = (0..12)
+            .map(|_| rate_limit.record(PEER, now).is_too_many())
+            .collect();
         let mut expected = vec![false; 10];
         expected.extend([true, true]);
         assert_eq!(noted, expected);
-        assert!(!rate_limit.record(other, now));
-        assert!(!rate_limit.record(PEER, now + WINDOW));
+        assert!(!rate_limit.record(other, now).is_too_many());
+        assert!(!rate_limit.record(PEER, now + WINDOW).is_too_many());
     }
 
     #[test]
@@ -129,10 +146,14 @@ mod tests {
         let now = Instant::now();
         let ip = |text: &str| text.parse().unwrap();
         for n in 0..10 {
-            assert!(!rate_limit.record(ip(&format!("2001:db8::{n}")), now));
+            assert!(
+                !rate_limit
+                    .record(ip(&format!("2001:db8::{n}")), now)
+                    .is_too_many()
+            );
         }
-        assert!(rate_limit.record(ip("2001:db8::ffff:1"), now));
-        assert!(!rate_limit.record(ip("2001:db8:0:1::1"), now));
+        assert!(rate_limit.record(ip("2001:db8::ffff:1"), now).is_too_many());
+        assert!(!rate_limit.record(ip("2001:db8:0:1::1"), now).is_too_many());
         assert_eq!(network(ip("::ffff:127.0.0.1")), PEER);
     }
 
@@ -142,13 +163,17 @@ mod tests {
         let now = Instant::now();
         for n in 0..MAX_PEERS {
             let n = u32::try_from(n).unwrap();
-            assert!(!rate_limit.record(Ipv4Addr::from_bits(n).into(), now));
+            assert!(
+                !rate_limit
+                    .record(Ipv4Addr::from_bits(n).into(), now)
+                    .is_too_many()
+            );
         }
         let late = IpAddr::V4(Ipv4Addr::BROADCAST);
-        assert!(rate_limit.record(late, now));
+        assert!(rate_limit.record(late, now).is_too_many());
         assert!(!rate_limit.may_try(late, now));
         assert_eq!(rate_limit.0.lock().unwrap().len(), MAX_PEERS);
-        assert!(!rate_limit.record(late, now + WINDOW));
+        assert!(!rate_limit.record(late, now + WINDOW).is_too_many());
         assert_eq!(rate_limit.0.lock().unwrap().len(), 1);
     }
 }

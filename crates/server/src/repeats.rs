@@ -1,9 +1,10 @@
-//! Prompts that are sent twice are run once: a client that has heard nothing may send its prompt again,
-//! with the same key, and gets the answer to the first.
+//! Prompts that are sent twice are run once: a client without a reply may send its prompt again with the
+//! same key, and gets the reply to the first.
 //!
-//! What was answered is kept in memory, for a day and for a bounded number of prompts; a new start forgets
-//! it. A prompt that was refused is forgotten at once, because nothing came of it.
+//! Replies are kept in memory, for a day and for a bounded number of prompts; a restart forgets them. A
+//! refused prompt is forgotten at once, because nothing came of it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,7 +113,7 @@ impl Repeats {
             Entered::Known(answer) => (answer, true),
             Entered::New(number, tx, answer) => {
                 let repeats = Arc::clone(self);
-                // It goes on when its client hangs up: that is when repeats come.
+                // A task of its own, which survives a client that disconnects: that is when repeats come.
                 tokio::spawn(async move {
                     let done = work.await;
                     if done.is_err() {
@@ -147,12 +148,11 @@ impl Known {
         if let Some(known) = known {
             return match known.body == body {
                 true => Ok(Entered::Known(known.answer.clone())),
-                false => Err(ApiError::new(
-                    StatusCode::CONFLICT,
-                    "key_reused",
-                    "another prompt was sent with the same key",
-                )
-                .hint("give each prompt a key of its own; only a repeat has the same")),
+                false => {
+                    let message = "another prompt was sent with the same key";
+                    let hint = "give each prompt a key of its own; only a repeat has the same";
+                    Err(ApiError::conflict("key_reused", message).hint(hint))
+                }
             };
         }
         self.n_requests += 1;
@@ -175,12 +175,10 @@ impl Known {
     }
 
     fn forget(&mut self, key: RequestKey, number: u64) {
-        if self
-            .requests
-            .get(&key)
-            .is_some_and(|it| it.number == number)
+        if let Entry::Occupied(entry) = self.requests.entry(key)
+            && entry.get().number == number
         {
-            self.requests.remove(&key);
+            entry.remove();
         }
     }
 }

@@ -1,15 +1,14 @@
-//! Where agents may work: the directories that the owner has named, or, when none is, those that a token
+//! Where agents may work: the directories that the operator has named, or, when none is, those that a token
 //! could reach anyway.
 //!
-//! A directory is looked at as the kernel would find it, after every symbolic link. Everything
+//! A directory is checked as the kernel would find it, after every symbolic link. Everything
 //! below an allowed directory is allowed, because an agent in a directory can reach what is in it.
 
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use axum::http::StatusCode;
-use hub::{Submit, Target};
+use hub::{SessionPages, Submit, Target};
 use journal::SessionQuery;
 use model::SessionId;
 use serde_json::Value;
@@ -20,9 +19,6 @@ use crate::private::HiddenReason;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
 
-/// Sessions read at once.
-const PAGE: u32 = 500;
-
 /// The directories that the owner has named, and the one that the server was started in.
 #[derive(Debug)]
 pub(crate) struct Roots {
@@ -31,7 +27,7 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    pub(crate) fn new(named: &[PathBuf]) -> std::result::Result<Self, Error> {
+    pub(crate) fn new(named: &[PathBuf]) -> Result<Self, Error> {
         let resolved = |path: &PathBuf| {
             let failed = |source| Error::Root {
                 path: path.clone(),
@@ -45,10 +41,7 @@ impl Roots {
         };
         let here = env::current_dir().and_then(|it| it.canonicalize());
         Ok(Self {
-            named: named
-                .iter()
-                .map(resolved)
-                .collect::<std::result::Result<_, _>>()?,
+            named: named.iter().map(resolved).collect::<Result<_, _>>()?,
             here: here.ok(),
         })
     }
@@ -72,11 +65,8 @@ pub(crate) async fn check_submit(app: &App, caller: &Caller, submit: &Submit) ->
             }
         }
         (None, Target::Native(id)) => {
-            let found = app
-                .hub
-                .journal()
-                .find_native(&SessionId::new(&**id))
-                .await?;
+            let native = SessionId::new(&**id);
+            let found = app.hub.journal().find_native(&native).await?;
             found.and_then(|it| it.cwd)
         }
     };
@@ -95,24 +85,24 @@ pub(crate) async fn check(app: &App, caller: &Caller, cwd: &Path) -> Result<()> 
     if app.roots.are_open_to(caller) || is_allowed(app, &real).await? {
         return Ok(());
     }
-    let words = format!(
-        "`{}` is outside of the directories that this token may use",
-        cwd.display()
-    );
-    let hint = "`linkspan serve --root DIR` names more of them";
-    Err(ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words).hint(hint))
+    let cwd = cwd.display();
+    let message = format!("`{cwd}` is outside of the directories that this token may use");
+    Err(not_allowed(message).hint("`linkspan serve --root DIR` names more of them"))
+}
+
+fn not_allowed(message: String) -> ApiError {
+    ApiError::forbidden(message).code("directory_not_allowed")
 }
 
 fn not_private(private: HiddenReason, cwd: &Path) -> ApiError {
     let cwd = cwd.display();
-    let words = match private {
+    not_allowed(match private {
         HiddenReason::Own => format!("no agent works in `{cwd}`, which is linkspan's own"),
         HiddenReason::Named(pattern) => format!(
             "a token for `admin` is needed to work in `{cwd}`: `{pattern}` usually holds credentials"
         ),
         HiddenReason::Key => format!("a token for `admin` is needed to work in `{cwd}`"),
-    };
-    ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words)
+    })
 }
 
 /// Canonicalises a path. A missing path is judged by its nearest existing ancestor, so that errors
@@ -141,17 +131,12 @@ async fn is_allowed(app: &App, cwd: &Path) -> Result<bool> {
     if app.bridge.projects().iter().any(is_project) {
         return Ok(true);
     }
-    let mut after = None;
-    loop {
-        let query = SessionQuery::default();
-        let page = app.hub.journal().list(query, after, PAGE).await?;
-        let mut dirs = page.sessions.iter().filter_map(|it| it.cwd.as_deref());
+    let mut pages = SessionPages::new(&**app.hub.journal(), SessionQuery::default());
+    while let Some(sessions) = pages.next().await? {
+        let mut dirs = sessions.iter().filter_map(|it| it.cwd.as_deref());
         if dirs.any(|it| is_below(&it.into())) {
             return Ok(true);
         }
-        after = page.next;
-        if after.is_none() {
-            return Ok(false);
-        }
     }
+    Ok(false)
 }

@@ -232,12 +232,13 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         router = router.route(route.path, (route.handler)().route_layer(guard));
     }
     router
-        .fallback(async || ApiError::not_found("there is no such route"))
+        .fallback(async || ApiError::not_found("not_found", "there is no such route"))
         .method_not_allowed_fallback(async || {
+            let message = "this route takes other methods";
             ApiError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method_not_allowed",
-                "this route takes other methods",
+                message,
             )
         })
         .layer(from_fn_with_state(Arc::clone(app), auth::outer_middleware))

@@ -98,6 +98,7 @@ pub fn running(dir: &Path) -> Vec<RunningServer> {
 fn read(path: &Path) -> Option<RunningServer> {
     let file = File::open(path).ok()?;
     match file.try_lock_shared() {
+        // Locked exclusively by its server, which is alive.
         Err(TryLockError::WouldBlock) => (),
         Ok(()) => {
             // Empty is one that is just being made.

@@ -22,18 +22,18 @@ use crate::repeats::Repeats;
 use crate::roots::Roots;
 use crate::tokens::{Caller, Keys};
 
-/// How often the tokens are looked at: one that was revoked is of no use a second later.
+/// How often the token file is read: a revoked token is refused a second later.
 const REFRESH: Duration = Duration::from_millis(500);
 
 pub(crate) struct App {
     pub(crate) hub: Arc<Hub>,
     pub(crate) ag_ui: Arc<AgUi>,
     pub(crate) keys: RwLock<Keys>,
-    /// Told when tokens have changed.
+    /// Notified when tokens have changed.
     pub(crate) revoked: watch::Sender<()>,
     pub(crate) origins: HostNames,
     pub(crate) roots: Roots,
-    /// What is linkspan's own on this disk.
+    /// The files and directories of linkspan itself.
     pub(crate) own: OwnPaths,
     pub(crate) rate_limit: AuthRateLimit,
     pub(crate) metrics: Metrics,
@@ -59,7 +59,7 @@ impl App {
         }
     }
 
-    /// Whose token this is. One that is not known may have been made a moment ago.
+    /// The owner of a token. An unknown one may have been made a moment ago.
     pub(crate) fn find_caller(&self, token: &str) -> Option<Caller> {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(caller) = keys.find(token) {
@@ -91,6 +91,21 @@ impl App {
         keys.knows(caller)
     }
 
+    /// Resolves when a connected client has to go, and says why.
+    pub(crate) async fn no_longer_served(self: Arc<Self>, caller: Caller) -> &'static str {
+        let (mut stop, mut revoked) = (self.stop.subscribe(), self.revoked.subscribe());
+        loop {
+            tokio::select! {
+                _ = stop.wait_for(|it| *it) => return "the server is stopping",
+                changed = revoked.changed() => {
+                    if changed.is_err() || !self.knows(&caller) {
+                        return "the token was revoked";
+                    }
+                }
+            }
+        }
+    }
+
     /// Watches for created and revoked tokens while the server runs.
     pub(crate) fn watch_keys(self: &Arc<Self>) -> JoinHandle<()> {
         let app = Arc::downgrade(self);
@@ -101,11 +116,5 @@ impl App {
                 app.refresh_keys();
             }
         })
-    }
-}
-
-impl std::fmt::Debug for App {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("App").finish_non_exhaustive()
     }
 }

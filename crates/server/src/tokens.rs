@@ -135,7 +135,7 @@ impl TokenError {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Exposed(_) => "`chmod 600` it, and make a new token if somebody has seen it",
+            Self::Exposed(_) => "`chmod 600` it, and make a new token if it may have been read",
             Self::Writable(_) => "name a directory of your own with `--data-dir`",
             Self::Read { .. } => "name a file you may read, or none, and one is made",
             Self::Write { .. } | Self::Directory { .. } => {
@@ -212,11 +212,7 @@ impl Keys {
 
     /// Makes a token; a running server takes it at once.
     pub fn make(&mut self, role: Role) -> Result<(Key, Secret), TokenError> {
-        let failed = |source| TokenError::Write {
-            path: self.path.clone(),
-            source,
-        };
-        let secret = Secret::generate().map_err(failed)?;
+        let secret = Secret::generate().map_err(|err| write_failed(&self.path, err))?;
         let hash = hash(secret.reveal());
         let key = Key {
             // Short enough to be typed; it tells nothing about the token but its hash.
@@ -244,17 +240,16 @@ impl Keys {
     pub(crate) fn find(&self, token: &str) -> Option<Caller> {
         let given = hash(token);
         let same = |it: &str| -> Choice { it.as_bytes().ct_eq(given.as_bytes()) };
-        let mut found = None;
-        if bool::from(same(&hash(&self.first.0))) {
-            let role = Role::Admin;
-            found = Some(Caller { key: None, role });
-        }
+        let mut found = bool::from(same(&hash(&self.first.0))).then_some(Caller {
+            key: None,
+            role: Role::Admin,
+        });
+        // No early end: how long it takes must not depend on which token is compared.
         for key in &self.keys {
             if bool::from(same(&key.hash)) {
-                let (id, role) = (key.id.clone(), key.role);
                 found = Some(Caller {
-                    key: Some(id),
-                    role,
+                    key: Some(key.id.clone()),
+                    role: key.role,
                 });
             }
         }
@@ -278,9 +273,9 @@ impl Keys {
         version(&self.path) != self.version
     }
 
-    /// Reads again what may have changed; true if it has.
+    /// Reads the file again; true if the tokens have changed.
     pub(crate) fn refresh(&mut self) -> Result<bool, TokenError> {
-        // Before the file is read: what is written meanwhile is then seen by the next look.
+        // Before the file is read: a write in between is then seen by the next refresh.
         let version = version(&self.path);
         let keys = read(&self.path)?;
         self.version = version;
@@ -291,10 +286,7 @@ impl Keys {
 
     fn write(&self) -> Result<(), TokenError> {
         let json = serde_json::to_vec_pretty(&self.keys).expect("keys are plain data");
-        replace(&self.path, &json).map_err(|source| TokenError::Write {
-            path: self.path.clone(),
-            source,
-        })
+        replace(&self.path, &json).map_err(|err| write_failed(&self.path, err))
     }
 }
 
@@ -324,10 +316,7 @@ fn make_private(dir: &Path) -> Result<(), TokenError> {
 
 /// The token in this file, which is made if there is none.
 fn first(path: &Path) -> Result<(Secret, bool), TokenError> {
-    let failed = |source| TokenError::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |err| read_failed(path, err);
     match fs::metadata(path) {
         Ok(found) if found.mode() & 0o077 != 0 => Err(TokenError::Exposed(path.to_owned())),
         Ok(_) => {
@@ -338,10 +327,7 @@ fn first(path: &Path) -> Result<(Secret, bool), TokenError> {
             }
         }
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
-            let failed = |source| TokenError::Write {
-                path: path.to_owned(),
-                source,
-            };
+            let failed = |err| write_failed(path, err);
             let secret = Secret::generate().map_err(failed)?;
             replace(path, format!("{}\n", secret.reveal()).as_bytes()).map_err(failed)?;
             Ok((secret, true))
@@ -354,10 +340,7 @@ fn read(path: &Path) -> Result<Vec<Key>, TokenError> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => {
-            let path = path.to_owned();
-            return Err(TokenError::Read { path, source });
-        }
+        Err(err) => return Err(read_failed(path, err)),
     };
     serde_json::from_slice(&text).map_err(|source| TokenError::Malformed {
         path: path.to_owned(),
@@ -365,8 +348,19 @@ fn read(path: &Path) -> Result<Vec<Key>, TokenError> {
     })
 }
 
+fn read_failed(path: &Path, source: io::Error) -> TokenError {
+    let path = path.to_owned();
+    TokenError::Read { path, source }
+}
+
+fn write_failed(path: &Path, source: io::Error) -> TokenError {
+    let path = path.to_owned();
+    TokenError::Write { path, source }
+}
+
 /// Writes a file that its owner alone can read, whole or not at all.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Left by a writer that was killed; `create_new` would refuse it.
     let beside = path.with_extension("new");
     fs::remove_file(&beside).or_else(|err| match err.kind() {
         io::ErrorKind::NotFound => Ok(()),
@@ -378,6 +372,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .mode(0o600)
         .open(&beside)?;
     file.write_all(bytes)?;
+    // Before the rename: after a power failure the name must not lead to an empty file.
     file.sync_all()?;
     fs::rename(&beside, path)
 }

@@ -42,6 +42,7 @@ impl Unauthenticated {
         if line.waiting.len() >= self.limit
             && let Some((_, longest)) = line.waiting.pop_first()
         {
+            // `notify_one` is remembered, also if the connection does not wait for it yet.
             longest.notify_one();
         }
         let number = line.next;

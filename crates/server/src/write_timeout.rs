@@ -36,6 +36,7 @@ impl<S> WriteTimeout<S> {
             self.deadline = None;
             return written;
         }
+        // Set by the first pending write and kept until one succeeds: slow progress is allowed, none is not.
         let limit = self.limit;
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(limit)));
         match deadline.as_mut().poll(cx) {

@@ -18,7 +18,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use formats::{WriterConfig, registry};
 use futures_util::stream::{BoxStream, SelectAll, once, select_all, unfold};
@@ -75,11 +74,7 @@ pub(crate) async fn upgrade(
     let found = registry::find_writer(format).ok();
     let Some((format, writer)) = found.filter(|it| it.1.stream_kind.is_live()) else {
         let message = format!("the formats of the bridge are {}", formats().join(", "));
-        return Err(ApiError::new(
-            StatusCode::BAD_REQUEST,
-            "unknown_format",
-            message,
-        ));
+        return Err(ApiError::bad(message).code("unknown_format"));
     };
     let is_subscribed = match params.subscribe.as_deref() {
         None | Some("all") => true,
@@ -91,8 +86,8 @@ pub(crate) async fn upgrade(
         profile: params.profile.clone(),
         ..WriterConfig::default()
     };
-    registry::writer(format.name, &config)
-        .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+    registry::writer(format.name, &config)?;
+    // Before the upgrade: a refusal is then an HTTP response that clients can read.
     let counted = Metrics::follows(&app)?;
     let (mut parts, _) = request.into_parts();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &app).await;
@@ -104,15 +99,30 @@ pub(crate) async fn upgrade(
         profile: params.profile,
     };
     let upgrade = upgrade
+        // A browser sends its token as a second protocol, and fails if none is chosen.
         .protocols(["linkspan"])
         .max_message_size(MAX_MESSAGE)
         .max_frame_size(MAX_MESSAGE)
         .read_buffer_size(READ_SIZE);
     Ok(upgrade.on_upgrade(async move |socket| {
-        let client = Client::new(app, caller, wire, is_subscribed, socket, counted);
-        if let Ok(client) = client.await {
-            client.run(is_subscribed).await;
-        }
+        let Ok(subscriptions) = Subscriptions::new(&app.hub, wire, is_subscribed).await else {
+            return;
+        };
+        let client = Client {
+            subscriptions,
+            control_events: seldom(&app),
+            peer: Peer {
+                caller,
+                socket: app.repeats.number_socket(),
+                last: None,
+            },
+            app,
+            socket,
+            busy: None,
+            last_message: Instant::now(),
+            _counted: counted,
+        };
+        client.run(is_subscribed).await;
     }))
 }
 
@@ -127,7 +137,7 @@ struct Client {
     control_events: SelectAll<BoxStream<'static, Wakeup>>,
     /// The control that is being worked on.
     busy: Option<Busy>,
-    heard: Instant,
+    last_message: Instant,
     _counted: FollowerGuard,
 }
 
@@ -151,30 +161,6 @@ impl From<axum::Error> for Disconnected {
 }
 
 impl Client {
-    async fn new(
-        app: Arc<App>,
-        caller: Caller,
-        wire: SocketFormat,
-        is_subscribed: bool,
-        socket: WebSocket,
-        counted: FollowerGuard,
-    ) -> hub::Result<Self> {
-        Ok(Self {
-            subscriptions: Subscriptions::new(&app.hub, wire, is_subscribed).await?,
-            control_events: seldom(&app),
-            _counted: counted,
-            peer: Peer {
-                caller,
-                socket: app.repeats.number_socket(),
-                last: None,
-            },
-            app,
-            socket,
-            busy: None,
-            heard: Instant::now(),
-        })
-    }
-
     async fn run(mut self, is_subscribed: bool) {
         if is_subscribed && self.show_waiting(None).await.is_err() {
             return;
@@ -184,7 +170,7 @@ impl Client {
                 // In this order: a session is announced before its events.
                 biased;
                 Some(woken) = self.control_events.next() => woken,
-                told = next(&mut self.busy), if self.busy.is_some() => Wakeup::Reply(told),
+                reply = next(&mut self.busy), if self.busy.is_some() => Wakeup::Reply(reply),
                 message = self.socket.next(), if self.busy.is_none() => {
                     Wakeup::Received(message)
                 }
@@ -204,7 +190,7 @@ impl Client {
                 self.close(close_code::SIZE, "the message is too long, or none")
                     .await
             }
-            Wakeup::Reply(told) => self.on_reply(told).await,
+            Wakeup::Reply(reply) => self.on_reply(reply).await,
             Wakeup::Followed(Ok(followed)) => self.on_followed(followed).await,
             Wakeup::Followed(Err(err)) => {
                 let err = ApiError::from(err);
@@ -217,7 +203,7 @@ impl Client {
                 self.send(&json!({ "type": "bridge.sessions_changed" }))
                     .await
             }
-            Wakeup::Heartbeat if self.heard.elapsed() > DEAD => Err(Disconnected),
+            Wakeup::Heartbeat if self.last_message.elapsed() > DEAD => Err(Disconnected),
             Wakeup::Heartbeat => self.write([Message::Ping(Default::default())]).await,
             Wakeup::Revoked if self.app.knows(&self.peer.caller) => Ok(()),
             Wakeup::Revoked => {
@@ -229,7 +215,7 @@ impl Client {
     }
 
     async fn on_received(&mut self, message: Message) -> Result<(), Disconnected> {
-        self.heard = Instant::now();
+        self.last_message = Instant::now();
         match message {
             Message::Text(text) => {
                 let control = controls::read(&text);
@@ -244,30 +230,27 @@ impl Client {
         }
     }
 
-    async fn control(
-        &mut self,
-        control: Result<Control, Box<SocketReply>>,
-    ) -> Result<(), Disconnected> {
+    async fn control(&mut self, control: Result<Control, Value>) -> Result<(), Disconnected> {
         let control = match control {
             Ok(control) => control,
-            Err(told) => return self.on_reply(*told).await,
+            Err(refusal) => return self.send(&refusal).await,
         };
         if let Err(err) = verbs::check(&self.app, &self.peer.caller, &control) {
-            return self.on_reply(control.failed(&err)).await;
+            return self.send(&control.failed(&err)).await;
         }
         let hub = &self.app.hub;
         match control.verb.action {
             Action::Subscribe => match self.subscriptions.subscribe(hub, &control).await {
-                Ok((told, session)) => {
-                    self.on_reply(told).await?;
+                Ok((reply, session)) => {
+                    self.send(&reply).await?;
                     self.show_waiting(session.as_deref()).await
                 }
-                Err(err) => self.on_reply(control.failed(&err)).await,
+                Err(err) => self.send(&control.failed(&err)).await,
             },
             Action::Unsubscribe => {
                 let done = self.subscriptions.unsubscribe(hub, &control).await;
-                let told = done.unwrap_or_else(|err| control.failed(&err));
-                self.on_reply(told).await
+                let reply = done.unwrap_or_else(|err| control.failed(&err));
+                self.send(&reply).await
             }
             Action::Work(work) => {
                 let (app, peer) = (Arc::clone(&self.app), self.peer.clone());
@@ -292,11 +275,11 @@ impl Client {
         }
     }
 
-    async fn on_reply(&mut self, told: SocketReply) -> Result<(), Disconnected> {
-        if told.session.is_some() {
-            self.peer.last = told.session;
+    async fn on_reply(&mut self, reply: SocketReply) -> Result<(), Disconnected> {
+        if reply.session.is_some() {
+            self.peer.last = reply.session;
         }
-        self.send(&told.reply).await
+        self.send(&reply.reply).await
     }
 
     async fn on_followed(&mut self, followed: Followed) -> Result<(), Disconnected> {
@@ -386,6 +369,7 @@ fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Wakeup>> {
         Some((Wakeup::Changed(changes.next().await), changes))
     });
     let mut beats = interval(PING);
+    // A client that was blocked in a write must not get a burst of pings.
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let beats = unfold(beats, async |mut beats| {
         beats.tick().await;
@@ -410,10 +394,10 @@ fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Wakeup>> {
 }
 
 async fn next(busy: &mut Option<Busy>) -> SocketReply {
-    let told = match busy {
+    let reply = match busy {
         Some(busy) => busy.await,
         None => std::future::pending().await,
     };
     *busy = None;
-    told
+    reply
 }

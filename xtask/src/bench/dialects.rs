@@ -32,13 +32,13 @@ pub(crate) fn write(dialect: &str, megabytes: u64, path: &Path) -> Result<()> {
         "openresponses" => DialectCorpus::openresponses,
         "small-lines" => DialectCorpus::small_lines,
         "large-lines" => DialectCorpus::large_lines,
-        "updates" => DialectCorpus::updates,
+        "updates" => {
+            // One long life, however long.
+            corpus.begin_updates()?;
+            DialectCorpus::updates
+        }
         _ => bail!("there is no dialect `{dialect}`"),
     };
-    if dialect == "updates" {
-        // One long life, however long.
-        corpus.begin_updates()?;
-    }
     while corpus.written < megabytes * 1_000_000 {
         run(&mut corpus)?;
     }

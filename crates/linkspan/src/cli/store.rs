@@ -3,7 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use journal::State;
+use server::Role;
 
 use super::{Color, ConfigFile, targets};
 
@@ -77,18 +80,13 @@ pub(crate) struct KeepArgs {
 
 impl KeepArgs {
     /// Config key, flag and value.
-    pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
-        let flags = [
+    pub(crate) fn flags(&self) -> [(&'static str, &'static str, &Option<String>); 3] {
+        let (sessions, flag) = ("journal.keep_sessions", "--keep-sessions");
+        [
             ("journal.keep_days", "--keep-days", &self.keep_days),
-            (
-                "journal.keep_sessions",
-                "--keep-sessions",
-                &self.keep_sessions,
-            ),
+            (sessions, flag, &self.keep_sessions),
             ("journal.keep_bytes", "--keep-bytes", &self.keep_bytes),
-        ];
-        let flags = flags.into_iter();
-        flags.filter_map(|(key, flag, text)| Some((key, flag, text.as_deref()?)))
+        ]
     }
 }
 
@@ -175,16 +173,16 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| expected.to_owned())
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Role {
-    /// Look at sessions
-    Watch,
-    /// Also give prompts and stop runs
-    Prompt,
-    /// Also answer what agents ask
-    Approve,
-    /// Everything
-    Admin,
+fn roles() -> impl TypedValueParser<Value = Role> {
+    let help = |role| match role {
+        Role::Watch => "Look at sessions",
+        Role::Prompt => "Also give prompts and stop runs",
+        Role::Approve => "Also answer what agents ask",
+        Role::Admin => "Everything",
+    };
+    let names = Role::ALL.map(|it| PossibleValue::new(it.name()).help(help(it)));
+    let find = |name: &str| Role::ALL.into_iter().find(|it| it.name() == name);
+    PossibleValuesParser::new(names).try_map(move |it| find(&it).ok_or("there is no such role"))
 }
 
 /// Print the address of the page with its token, and make, list and revoke tokens
@@ -193,7 +191,7 @@ pub(crate) enum Role {
 #[derive(Args, Debug)]
 pub(crate) struct TokenArgs {
     /// Make a token that may do this, and print it; it is not shown again
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = roles())]
     pub(crate) role: Option<Role>,
 
     /// Revoke the token of this id
@@ -235,8 +233,8 @@ pub(crate) struct SessionsArgs {
     pub(crate) engine: Option<String>,
 
     /// Only those in this state
-    #[arg(long, value_enum)]
-    pub(crate) state: Option<StateFilter>,
+    #[arg(long, value_parser = states())]
+    pub(crate) state: Option<State>,
 
     /// Only those with this text in their title, directory or id
     #[arg(long)]
@@ -260,16 +258,20 @@ pub(crate) struct SessionsArgs {
     pub(crate) data: DataDir,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StateFilter {
-    Idle,
-    /// A prompt waits for its turn
-    Queued,
-    /// A prompt was accepted and its agent has not printed anything yet
-    Starting,
-    Running,
-    /// The agent has asked something
-    Waiting,
+fn states() -> impl TypedValueParser<Value = State> {
+    let value = |it: State| {
+        let value = PossibleValue::new(it.name());
+        match it {
+            State::Idle | State::Running => value,
+            State::Queued => value.help("A prompt waits for its turn"),
+            State::Starting => {
+                value.help("A prompt was accepted and its agent has not printed anything yet")
+            }
+            State::Waiting => value.help("The agent has asked something"),
+        }
+    };
+    let names = PossibleValuesParser::new(State::ALL.map(value));
+    names.try_map(|name| State::find(&name).ok_or("there is no such state"))
 }
 
 /// Write a session in any format

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::acp::AcpConfig;
 use formats::{WriterConfig, registry};
-use journal::{Config, Journal, Memory, SystemClock, Truncate};
+use journal::{Config, Journal, Memory, Truncate};
 use runner::engines::{self, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
@@ -15,7 +15,8 @@ use super::run::plan::refused;
 use super::serve::StopSignals;
 use crate::cli::AcpArgs;
 use crate::exit::{self, Code, Failure};
-use crate::{settings, store, suggestions};
+use crate::store::{self, OpenMode};
+use crate::{settings, suggestions};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     let mut settings = settings::load(&args.file)?.config;
@@ -28,9 +29,8 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     let engine = match args.engine.as_deref().or(settings.default_engine()) {
         Some(name) => name.to_owned(),
         None => {
-            engines::first_installed(&settings, find_on_path)
-                .map_err(refused)?
-                .name
+            let first = engines::first_installed(&settings, find_on_path);
+            first.map_err(refused)?.name
         }
     };
     let selected = engines::select(&engine, &settings).map_err(refused)?;
@@ -48,8 +48,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         );
     }
     store::runtime()?.block_on(async {
-        let signals = |err| Failure::io("cannot listen for signals", &err, None);
-        let mut stops = StopSignals::new().map_err(signals)?;
+        let mut stops = StopSignals::new()?;
         let journal = journal(args, hub::truncation(&settings));
         let config = AcpConfig {
             version: env!("CARGO_PKG_VERSION"),
@@ -80,7 +79,7 @@ fn login(agent: &engines::SelectedAgent) -> Result<(), Failure> {
     let failed = |err| Failure::io(&format!("cannot start `{program}`"), &err, None);
     match command.status().map_err(failed)?.success() {
         true => Ok(()),
-        // It has said why.
+        // The agent has printed the reason.
         false => Err(Failure::Silent(Code::Failed)),
     }
 }
@@ -93,17 +92,12 @@ fn no_login(engine: &str) -> Failure {
 /// The journal of all; one that cannot be used is no reason not to work.
 async fn journal(args: &AcpArgs, cut: Option<Truncate>) -> Arc<dyn Journal> {
     let opened = match store::folder(&args.data) {
-        Ok(folder) => store::open(&folder, cut).await,
+        Ok(folder) => store::open(&folder, cut, OpenMode::ReadWrite).await,
         Err(failure) => Err(failure),
     };
     opened.unwrap_or_else(|failure| {
-        exit::print_line(&format!(
-            "{}; sessions end with the connection\n",
-            failure.message()
-        ));
-        Arc::new(Memory::new(Config {
-            clock: Arc::new(SystemClock::default()),
-            cut: None,
-        }))
+        let message = failure.message();
+        exit::print_line(&format!("{message}; sessions end with the connection\n"));
+        Arc::new(Memory::new(Config::default()))
     })
 }

@@ -11,10 +11,9 @@ use crate::table;
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<(), Failure> {
     let Settings { config, file } = settings::load(&args.file)?;
-    let text = if args.json {
-        lines(&config)
-    } else {
-        page(&config, file.as_ref())
+    let text = match args.json {
+        true => exit::json_lines(config.settings().iter().map(row)),
+        false => page(&config, file.as_ref()),
     };
     exit::print(text.as_bytes())
 }
@@ -27,28 +26,19 @@ struct ConfigRow<'a> {
     place: Option<String>,
 }
 
-fn lines(config: &Config) -> String {
-    let mut text = String::new();
-    for setting in config.settings() {
-        let row = ConfigRow {
-            key: &setting.key,
-            value: value(setting),
-            origin: match setting.origin {
-                Origin::Default => "default",
-                Origin::File { .. } => "file",
-                Origin::Variable(_) => "variable",
-                Origin::Flag(_) => "flag",
-            },
-            place: match &setting.origin {
-                Origin::Default => None,
-                Origin::Variable(name) => Some((*name).to_owned()),
-                Origin::File { .. } | Origin::Flag(_) => Some(setting.origin.to_string()),
-            },
-        };
-        text.push_str(&serde_json::to_string(&row).expect("a row has only texts and numbers"));
-        text.push('\n');
+fn row(setting: &Setting) -> ConfigRow<'_> {
+    let (origin, place) = match &setting.origin {
+        Origin::Default => ("default", None),
+        Origin::File { .. } => ("file", Some(setting.origin.to_string())),
+        Origin::Variable(name) => ("variable", Some((*name).to_owned())),
+        Origin::Flag(_) => ("flag", Some(setting.origin.to_string())),
+    };
+    ConfigRow {
+        key: &setting.key,
+        value: value(setting),
+        origin,
+        place,
     }
-    text
 }
 
 /// The value, but only the names of environment variables.
@@ -67,24 +57,18 @@ fn value(setting: &Setting) -> Json {
 }
 
 fn page(config: &Config, file: Option<&File>) -> String {
-    let heading = ["key", "value", "from"].map(str::to_owned);
     let rows = config.settings().iter().map(|it| {
         let origin = printable(&it.origin.to_string());
         [printable(&it.key), short(&it.value), origin]
     });
-    let rows: Vec<[String; 3]> = [heading].into_iter().chain(rows).collect();
+    let table = table::aligned(["key", "value", "from"], rows);
+    let file = file.map(|it| (printable(&it.path.to_string_lossy()), it.path.exists()));
     let file = match file {
-        Some(it) => {
-            let missing = if it.path.exists() {
-                ""
-            } else {
-                ", which does not exist"
-            };
-            format!("{}{missing}", printable(&it.path.to_string_lossy()))
-        }
+        Some((path, true)) => path,
+        Some((path, false)) => format!("{path}, which does not exist"),
         None => "none, there is no home directory".to_owned(),
     };
-    format!("{}\nfile: {file}\n", table::aligned(&rows))
+    format!("{table}\nfile: {file}\n")
 }
 
 fn short(value: &Value) -> String {
@@ -98,11 +82,8 @@ fn short(value: &Value) -> String {
         Value::Count(it) => it.to_string(),
         Value::Secret(_) => "set".to_owned(),
         Value::Table(it) => {
-            let names: Vec<String> = it
-                .keys()
-                .map(|it| format!("{} set", printable(it)))
-                .collect();
-            names.join(", ")
+            let names = it.keys().map(|it| format!("{} set", printable(it)));
+            names.collect::<Vec<_>>().join(", ")
         }
     }
 }

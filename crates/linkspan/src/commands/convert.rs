@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{process, thread};
 
-use formats::{ReaderConfig, WriterConfig, detect, registry};
+use formats::{WriterConfig, detect, registry};
 use indicatif::{ProgressBar, ProgressStyle};
-use linkspan::{AUTO, Conversion, Error, Options, Report, each_chunk};
+use linkspan::{AUTO, Conversion, Error, Report, each_chunk};
 use model::End;
 use serde::Serialize;
 
@@ -34,7 +34,17 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         is_terminal,
     } = OutputStream::open(args.output.as_deref(), &input)?;
     let progress = progress(&input, is_terminal);
-    let options = options(args, from, &input, is_regular, is_terminal);
+    let config = WriterConfig {
+        profile: args.profile.clone(),
+        // A recording is not live, and what is meant to pass must not be kept in a file.
+        // A transcript is watched on a terminal only.
+        live: !input.is_regular()
+            && !is_regular
+            && (is_terminal || args.to != registry::TRANSCRIPT),
+        color: args.color.is_wanted(is_terminal),
+        ..WriterConfig::default()
+    };
+    let options = input.options(from, &args.to, config);
     let conversion = Conversion::new(bytes, &options).map_err(suggestions::target)?;
     let conversion = SharedConversion::new(conversion);
     conversion.end_on_interrupt();
@@ -53,9 +63,18 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     if let Some(progress) = progress {
         progress.finish_and_clear();
     }
-    // Not to be taken for an empty run: nothing more is written.
-    if read.is_ok() && conversion.is_foreign() {
-        return Err(conversion.foreign(&input.name, from, looks_like));
+    let check_foreign = |report: &Report| match report.is_foreign {
+        true => Err(suggestions::foreign(
+            &input.name,
+            from,
+            report.n_frames,
+            looks_like,
+        )),
+        false => Ok(()),
+    };
+    // Before the end is written, so that a foreign input does not look like an empty run.
+    if let (Ok(()), Some(report)) = (&read, conversion.report()) {
+        check_foreign(&report)?;
     }
     let report = match read {
         Ok(()) => conversion.end(&End::default()),
@@ -65,18 +84,13 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
             return Err(InputStream::failure(&input.name, &err));
         }
         Err(Error::Write(err)) => Err(err),
-        Err(Error::Format(err)) => return Err(suggestions::target(err)),
-        Err(Error::Detect(why)) => return Err(suggestions::undetected_format(&input.name, why)),
+        Err(err @ (Error::Format(_) | Error::Detect(_))) => {
+            return Err(InputStream::refused(&input.name, err));
+        }
     };
     let report = report.map_err(|err| Failure::write(&name, &err))?;
-    if report.is_foreign {
-        return Err(suggestions::foreign(
-            &input.name,
-            from,
-            report.n_frames,
-            looks_like,
-        ));
-    }
+    // The last line of an input without a line break is read at its end.
+    check_foreign(&report)?;
     if args.report {
         exit::print_line(&report_line(args, from, &report));
     }
@@ -111,35 +125,6 @@ fn source<'a>(args: &'a ConvertArgs, input: &mut InputStream) -> Result<&'a str,
     Ok(format.name)
 }
 
-fn options(
-    args: &ConvertArgs,
-    from: &str,
-    input: &InputStream,
-    is_regular: bool,
-    is_terminal: bool,
-) -> Options {
-    let began = Some(input.began());
-    Options {
-        from: from.to_owned(),
-        to: args.to.clone(),
-        reader: ReaderConfig {
-            started_at: began,
-            ..ReaderConfig::default()
-        },
-        writer: WriterConfig {
-            profile: args.profile.clone(),
-            // A recording is not live, and what is meant to pass must not be kept in a file.
-            // A transcript is watched on a terminal only.
-            live: !input.is_regular()
-                && !is_regular
-                && (is_terminal || args.to != registry::TRANSCRIPT),
-            began,
-            color: args.color.is_wanted(is_terminal),
-            served: None,
-        },
-    }
-}
-
 /// A bar for a long file, where it cannot mix with the output.
 fn progress(input: &InputStream, is_terminal: bool) -> Option<ProgressBar> {
     let length = input.length().filter(|it| *it > SHOW_PROGRESS)?;
@@ -165,16 +150,8 @@ impl<W: Write + Send + 'static> SharedConversion<W> {
         lock(&self.0).as_mut().map_or(Ok(()), |it| it.push(chunk))
     }
 
-    fn is_foreign(&self) -> bool {
-        lock(&self.0)
-            .as_ref()
-            .is_some_and(|it| it.report().is_foreign)
-    }
-
-    /// The failure of an input of which nothing was understood.
-    fn foreign(&self, name: &str, named: &str, looks_like: Option<&str>) -> Failure {
-        let n_frames = lock(&self.0).as_ref().map(|it| it.report().n_frames);
-        suggestions::foreign(name, named, n_frames.unwrap_or_default(), looks_like)
+    fn report(&self) -> Option<Report> {
+        lock(&self.0).as_ref().map(Conversion::report)
     }
 
     fn end(&self, end: &End) -> io::Result<Report> {
@@ -248,9 +225,7 @@ fn report_line(args: &ConvertArgs, from: &str, report: &Report) -> String {
             bytes_written: report.bytes_written,
             losses: losses.map(|(what, count)| Loss { what, count }).collect(),
         };
-        let mut text = serde_json::to_string(&line).expect("a report has only strings and numbers");
-        text.push('\n');
-        return text;
+        return exit::json_lines([line]);
     }
     let mut text = format!("{from} to {}: {} events, ", args.to, report.n_events);
     if report.losses.is_empty() {

@@ -54,11 +54,12 @@ enum FindingLevel {
 }
 
 impl FindingLevel {
-    fn name(self) -> &'static str {
+    /// Its name, and the colour of it on a terminal.
+    fn style(self) -> (&'static str, &'static str) {
         match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Problem => "problem",
+            Self::Ok => ("ok", "\x1b[32m"),
+            Self::Warn => ("warn", "\x1b[33m"),
+            Self::Problem => ("problem", "\x1b[31m"),
         }
     }
 }
@@ -93,7 +94,7 @@ impl Finding {
 
 fn print_findings(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
     let text = match args.json {
-        true => lines(findings),
+        true => exit::json_lines(findings),
         false => page(findings, io::stdout().is_terminal()),
     };
     exit::print(text.as_bytes())?;
@@ -103,38 +104,21 @@ fn print_findings(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure
     }
 }
 
-fn lines(findings: &[Finding]) -> String {
-    let mut text = String::new();
-    for finding in findings {
-        text.push_str(&serde_json::to_string(finding).expect("a finding has only texts"));
-        text.push('\n');
-    }
-    text
-}
-
 fn page(findings: &[Finding], is_terminal: bool) -> String {
     let has_color = crate::cli::Color::Auto.is_wanted(is_terminal);
     let width = findings.iter().map(|it| it.about.chars().count()).max();
     let width = width.unwrap_or(0);
     let mut text = String::new();
     for finding in findings {
-        let level = format!("{:7}", finding.level.name());
-        let level = match (has_color, finding.level) {
-            (false, _) => level,
-            (true, FindingLevel::Ok) => format!("\x1b[32m{level}\x1b[0m"),
-            (true, FindingLevel::Warn) => format!("\x1b[33m{level}\x1b[0m"),
-            (true, FindingLevel::Problem) => format!("\x1b[31m{level}\x1b[0m"),
+        let (level, color) = finding.level.style();
+        let level = match has_color {
+            true => format!("{color}{level:7}\x1b[0m"),
+            false => format!("{level:7}"),
         };
-        let about = printable(&finding.about);
-        let hint = finding
-            .hint
-            .as_ref()
-            .map(|it| format!("; {}", printable(it)));
-        text.push_str(&format!(
-            "{level}  {about:width$}  {}{}\n",
-            printable(&finding.text),
-            hint.unwrap_or_default()
-        ));
+        let (about, what) = (printable(&finding.about), printable(&finding.text));
+        let hint = finding.hint.as_ref();
+        let hint = hint.map_or(String::new(), |it| format!("; {}", printable(it)));
+        text.push_str(&format!("{level}  {about:width$}  {what}{hint}\n"));
     }
     text
 }
@@ -171,9 +155,10 @@ fn config(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Option<Config> {
                 Failure::Message { message, hint, .. } => (message, hint),
                 Failure::Silent(_) | Failure::BrokenPipe => (format!("`{place}`"), None),
             };
-            let mut finding = Finding::problem(about, message);
-            finding.hint = hint;
-            findings.push(finding);
+            findings.push(Finding {
+                hint,
+                ..Finding::problem(about, message)
+            });
             None
         }
     }

@@ -15,10 +15,9 @@ pub(crate) fn run(args: &EnginesArgs) -> Result<(), Failure> {
     let survey = engines::detect_installed(&config, &find_on_path);
     let choice = DefaultEngine::new(&config, &survey);
     let rows = rows(&config, survey, &choice);
-    let text = if args.json {
-        lines(&rows)
-    } else {
-        page(&rows, &choice)
+    let text = match args.json {
+        true => exit::json_lines(&rows),
+        false => page(&rows, &choice),
     };
     exit::print(text.as_bytes())
 }
@@ -40,25 +39,16 @@ impl DefaultEngine {
             let name = Some(name.to_owned());
             return Self { name, why };
         }
-        let is_installed = |name: &&&str| {
-            let mut rows = survey.iter();
-            rows.any(|it| it.engine.name == **name && it.path.is_some())
+        let order = engines::default_order().join(", ");
+        let name = engines::first_of(survey).map(str::to_owned);
+        let why = match &name {
+            Some(_) => format!("the first one installed of {order}"),
+            None => format!(
+                "none of {order} is installed; `linkspan run --engine replay:{}` works anyway",
+                REPLAYS[0].name
+            ),
         };
-        let ranked = engines::default_order();
-        let order = ranked.join(", ");
-        match ranked.iter().find(is_installed) {
-            Some(name) => Self {
-                name: Some((*name).to_owned()),
-                why: format!("the first one installed of {order}"),
-            },
-            None => Self {
-                name: None,
-                why: format!(
-                    "none of {order} is installed; `linkspan run --engine replay:{}` works anyway",
-                    REPLAYS[0].name
-                ),
-            },
-        }
+        Self { name, why }
     }
 
     fn line(&self) -> String {
@@ -152,15 +142,6 @@ fn row(name: String, summary: &str) -> EngineRow {
     }
 }
 
-fn lines(rows: &[EngineRow]) -> String {
-    let mut text = String::new();
-    for row in rows {
-        text.push_str(&serde_json::to_string(row).expect("a row has only texts"));
-        text.push('\n');
-    }
-    text
-}
-
 fn page(rows: &[EngineRow], choice: &DefaultEngine) -> String {
     let heading = [
         "engine",
@@ -168,8 +149,7 @@ fn page(rows: &[EngineRow], choice: &DefaultEngine) -> String {
         "version",
         "what it is",
         "where, or how to install",
-    ]
-    .map(str::to_owned);
+    ];
     let cells = rows.iter().map(|row| {
         let installed = match row.installed {
             Some(true) => "yes",
@@ -187,6 +167,6 @@ fn page(rows: &[EngineRow], choice: &DefaultEngine) -> String {
         };
         [&row.name, installed, version, &row.summary, place].map(printable)
     });
-    let cells: Vec<[String; 5]> = [heading].into_iter().chain(cells).collect();
-    format!("{}\ndefault: {}\n", table::aligned(&cells), choice.line())
+    let table = table::aligned(heading, cells);
+    format!("{table}\ndefault: {}\n", choice.line())
 }

@@ -1,6 +1,6 @@
 //! `linkspan formats`: the table of formats, for people or as JSON lines.
 
-use formats::registry::{FORMATS, Format};
+use formats::registry::{self, FORMATS, Format};
 use serde::Serialize;
 
 use crate::cli::FormatsArgs;
@@ -8,7 +8,10 @@ use crate::exit::{self, Failure};
 use crate::table;
 
 pub(crate) fn run(args: &FormatsArgs) -> Result<(), Failure> {
-    let text = if args.json { json() } else { table() };
+    let text = match args.json {
+        true => exit::json_lines(FORMATS.iter().map(row)),
+        false => table(),
+    };
     exit::print(text.as_bytes())
 }
 
@@ -18,6 +21,8 @@ struct FormatRow {
     summary: &'static str,
     read: bool,
     write: bool,
+    /// linkspan's own events.
+    canonical: bool,
     profiles: Vec<ProfileRow>,
 }
 
@@ -27,35 +32,24 @@ struct ProfileRow {
     summary: &'static str,
 }
 
-fn json() -> String {
-    let mut text = String::new();
-    for format in FORMATS {
-        let row = FormatRow {
-            name: format.name,
-            summary: format.summary,
-            read: format.reader.is_some(),
-            write: format.writer.is_some(),
-            profiles: profiles(format),
-        };
-        text.push_str(&serde_json::to_string(&row).expect("a row has only strings and booleans"));
-        text.push('\n');
+fn row(format: &Format) -> FormatRow {
+    let profiles = format.profiles.iter().map(|it| ProfileRow {
+        name: it.name,
+        summary: it.summary,
+    });
+    FormatRow {
+        name: format.name,
+        summary: format.summary,
+        read: format.reader.is_some(),
+        write: format.writer.is_some(),
+        canonical: format.name == registry::CANONICAL,
+        profiles: profiles.collect(),
     }
-    text
-}
-
-fn profiles(format: &Format) -> Vec<ProfileRow> {
-    let profiles = format.profiles.iter();
-    profiles
-        .map(|it| ProfileRow {
-            name: it.name,
-            summary: it.summary,
-        })
-        .collect()
 }
 
 /// One line per format, and one below it for each of its profiles.
 fn table() -> String {
-    let mut rows = vec![["format", "read", "write", "profile", "what it is"]];
+    let mut rows = Vec::new();
     for it in FORMATS {
         let word = |has: bool| if has { "yes" } else { "-" };
         let (read, write) = (word(it.reader.is_some()), word(it.writer.is_some()));
@@ -63,5 +57,6 @@ fn table() -> String {
         let profiles = it.profiles.iter();
         rows.extend(profiles.map(|it| ["", "", "", it.name, it.summary]));
     }
-    table::aligned(&rows)
+    let heading = ["format", "read", "write", "profile", "what it is"];
+    table::aligned(heading, rows.into_iter().map(|row| row.map(str::to_owned)))
 }

@@ -17,6 +17,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 
 pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     let mut program = Cli::command();
+    // Fills in the names and usages of subcommands, which their pages show.
     program.build();
     let page = match &args.command {
         None => program,

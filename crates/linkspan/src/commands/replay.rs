@@ -1,11 +1,11 @@
 //! `linkspan replay`: a session of the journal in any format.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 use formats::{WriterConfig, registry};
 use hub::{Cursor, Export};
 use journal::{Journal, Session};
-use std::sync::Arc;
 
 use crate::cli::ReplayArgs;
 use crate::exit::Failure;
@@ -14,28 +14,15 @@ use crate::{store, suggestions};
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let config = WriterConfig {
         profile: args.profile.clone(),
-        live: false,
-        began: None,
         color: args.color.is_wanted(io::stdout().is_terminal()),
-        served: None,
+        ..WriterConfig::default()
     };
     registry::writer(&args.to, &config).map_err(suggestions::target)?;
     let folder = store::folder(&args.data)?;
-    if !store::exists(&folder) {
-        return Err(store::not_found(&args.id));
-    }
     store::runtime()?.block_on(async {
-        let journal = store::open_read_only(&folder, None).await?;
-        let session = store::find(&*journal, &args.id).await?;
-        let session = session.ok_or_else(|| store::not_found(&args.id))?;
-        write(
-            journal,
-            &session,
-            &args.to,
-            &config,
-            &mut io::stdout().lock(),
-        )
-        .await
+        let (journal, session) = store::open_session(&folder, &args.id).await?;
+        let mut stdout = io::stdout().lock();
+        write(journal, &session, &args.to, &config, &mut stdout).await
     })
 }
 

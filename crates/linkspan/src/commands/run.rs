@@ -27,7 +27,7 @@ use self::output::RunOutput;
 use self::plan::RunPlan;
 use self::question::{Question, Reply};
 use self::signals::InterruptSignals;
-use self::start::{Started, Unplaced, started};
+use self::start::{Unplaced, started};
 use self::status_line::TICK;
 use self::tty::Tty;
 use crate::cli::RunArgs;
@@ -36,9 +36,8 @@ use crate::store;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let output = RunOutput::new(args)?;
-    let stops = || {
-        InterruptSignals::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))
-    };
+    // Not before the prompt is read: until then Ctrl-C ends the program at once.
+    let stops = || InterruptSignals::new().map_err(Failure::signals);
     if let Some(id) = &args.attach {
         return store::runtime()?.block_on(attach::run(args, id, output, stops()?));
     }
@@ -59,11 +58,11 @@ async fn follow(
     tty: Option<Tty>,
     stops: InterruptSignals,
 ) -> Result<(), Failure> {
-    let (request, said) = (plan.request.clone(), plan.said.clone());
+    let (request, notices) = (plan.request.clone(), plan.notices.clone());
     let list = plan.list.clone();
     let unplaced = Unplaced::of(&plan);
-    let Started { worker, announced } = started(args, plan).await?;
-    for line in said {
+    let (worker, announced) = started(args, plan).await?;
+    for line in notices {
         exit::print_line(&format!("linkspan: {line}\n"));
     }
     let mut session = WatchedRun {
@@ -90,15 +89,15 @@ async fn follow(
             FollowEnd::Busy(agent) => agent,
             FollowEnd::Exited(agent) => return session.end(&agent),
         };
-        // Nothing was shown yet: begin anew, with the session by its name, which is waited for.
+        // Nothing was shown yet: start again with the session's name, and wait for it.
         agent.step_to_end().await;
         let native = agent.native().unwrap_or_default();
         let plan = RunPlan::in_session(args, request.clone(), native)?;
         session.output = RunOutput::new(args)?;
         session.unplaced = None;
-        let started = started(args, plan).await?;
-        session.worker = started.worker;
-        session.show_announced(started.announced.as_ref())?;
+        let (worker, announced) = started(args, plan).await?;
+        session.worker = worker;
+        session.show_announced(announced.as_ref())?;
     }
 }
 
@@ -147,6 +146,7 @@ impl WatchedRun {
             } = self;
             let is_moving = output.view.is_some();
             let wakeup = tokio::select! {
+                // Ctrl-C first: an agent with endless output must not delay it.
                 biased;
                 () = stops.next() => Wakeup::Pressed,
                 progress = worker.step(output) => Wakeup::Worker(progress),
@@ -195,12 +195,12 @@ impl WatchedRun {
         Ok(())
     }
 
-    /// Does what others want, who found the run in the journal.
+    /// Carries out a command of another process.
     fn requested(&mut self, request: &Request) {
         match request {
             Request::Abort { .. } => self.worker.abort(),
             Request::RemovePrompt { prompt, .. } => self.worker.log_mut().done(*prompt),
-            // The session is let go of at the end of the run; whoever has it next works on its prompts.
+            // The lease is released at the end of the run; the next owner runs the queued prompts.
             Request::Leave { .. } | Request::Prompt { .. } | Request::Damaged { .. } => (),
         }
     }
@@ -228,7 +228,7 @@ impl WatchedRun {
         self.show_announced(announced.as_ref())
     }
 
-    /// Shows what the agent will not tell, because the journal has it already.
+    /// Shows the prompt, which the agent does not repeat.
     fn show_announced(&mut self, announced: Option<&Announced>) -> Result<(), Failure> {
         if let Some(announced) = announced {
             announced.replay(&mut self.output);
@@ -236,7 +236,7 @@ impl WatchedRun {
         self.flush()
     }
 
-    /// Shows what was told, and sees to what is asked.
+    /// Shows new output, and handles open asks.
     fn show(&mut self) -> Result<(), Failure> {
         self.flush()?;
         self.ask()
@@ -266,16 +266,12 @@ impl WatchedRun {
         Ok(())
     }
 
-    /// Sees to what the rules leave open: on the terminal, else with no.
+    /// Handles the asks that the policy leaves open: on the terminal, else with a denial.
     fn ask(&mut self) -> Result<(), Failure> {
         let open = self.worker.open_asks();
         let is_open = |id: &str| open.iter().any(|it| it.ask.id.as_str() == id);
-        if self
-            .asking
-            .question
-            .as_ref()
-            .is_some_and(|it| !is_open(it.id()))
-        {
+        let question = self.asking.question.as_ref();
+        if question.is_some_and(|it| !is_open(it.id())) {
             // It was withdrawn, or answered elsewhere or by its deadline: the line under the question
             // is still empty.
             self.asking.question = None;
@@ -294,13 +290,14 @@ impl WatchedRun {
     }
 
     fn put(&mut self, asked: PendingAsk) -> Result<(), Failure> {
+        // The status line would be drawn over the question.
         self.output.erase()?;
-        let is_told = self.output.ends_with(asked.ask.id.as_str());
+        let is_shown = self.output.ends_with(asked.ask.id.as_str());
         self.output.pause(true);
         let takes_changes = self.worker.agent().is_some_and(Agent::takes_changes);
         let question = Question::new(asked, takes_changes);
         let mut words = question.prompt();
-        if !is_told {
+        if !is_shown {
             words.insert_str(0, &question.heading());
         }
         self.asking.question = Some(question);
@@ -310,7 +307,7 @@ impl WatchedRun {
         self.asking.show(&words)
     }
 
-    /// Goes on with the transcript, which has waited for an answer.
+    /// Continues the transcript, which was held back during the question.
     fn resume(&mut self) -> Result<(), Failure> {
         self.output.pause(false);
         self.flush()

@@ -14,21 +14,21 @@ use runner::locks::Locks;
 use runner::process::Guard;
 use serde_json::json;
 use server::{
-    Exposure, Keys, MAX_CLIENTS, MIN_TOKEN, RunningServer, Secret, ServeConfig, Server, Tls,
-    TokenError,
+    Exposure, Keys, MAX_CLIENTS, MIN_TOKEN, RunningServer, Secret, ServeConfig, Server, TokenError,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::log::Log;
 use crate::cli::ServeArgs;
 use crate::exit::{self, Code, Failure, chain, printable};
-use crate::{settings, store};
+use crate::settings;
+use crate::store::{self, OpenMode};
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let loaded = settings::load(&args.file)?;
     let own = own_paths(args, loaded.file.as_ref());
     let mut settings = loaded.config;
-    settings::keep(&mut settings, &args.keep)?;
+    settings::flags(&mut settings, args.keep.flags())?;
     settings::asks(&mut settings, &args.asks)?;
     let flags = [
         ("journal.cut_above", "--cut-above", &args.cut_above),
@@ -46,22 +46,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = runtime.block_on(async {
         let roots = roots(args, &settings)?;
         let hub = HubConfig {
-            journal: store::open_read_only(&folder, hub::truncation(&settings)).await?,
+            journal: store::open(&folder, hub::truncation(&settings), OpenMode::OrReadOnly).await?,
             settings,
             guard: Guard::own(),
             locks: Locks::own(),
             owner: hub::own_name(),
             limits: Limits::default(),
         };
-        serve(
-            args,
-            hub,
-            &folder,
-            keys,
-            ServedPaths { roots, own },
-            &mut log,
-        )
-        .await
+        serve(args, hub, &folder, keys, roots, own, &mut log).await
     });
     // Do not wait for blocking file operations at exit.
     runtime.shutdown_background();
@@ -71,6 +63,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
 /// The tokens of the data directory; `LINKSPAN_TOKEN` is one without a file.
 pub(super) fn keys(folder: &Path, file: Option<&Path>) -> Result<Keys, Failure> {
     let given = env::var("LINKSPAN_TOKEN").ok();
+    // A file that is named on the command line wins over the environment.
     let given = given.filter(|it| !it.is_empty() && file.is_none());
     Keys::open(folder, file, given.map(Secret::new)).map_err(token_failed)
 }
@@ -91,29 +84,20 @@ fn refused(err: &server::Error) -> Failure {
         | server::Error::Token(_)
         | server::Error::Hub(_) => Code::Io,
     };
-    Failure::Message {
-        code,
-        message: chain(err),
-        hint: err.hint().map(str::to_owned),
-    }
+    Failure::new(code, chain(err)).hint(err.hint().map(str::to_owned))
 }
 
-/// A place that is taken may be taken by a server of ours.
+/// The address may be in use by a server of the same data directory.
 fn address_in_use(err: &server::Error, listen: SocketAddr, others: &[RunningServer]) -> Failure {
     let failure = refused(err);
     let listen = listen.to_string();
     let is_there = |it: &RunningServer| it.url.split_once("://").is_some_and(|it| it.1 == listen);
-    let is_other = others.iter().any(is_there);
-    match (failure, err) {
-        (Failure::Message { code, message, .. }, server::Error::Listen { .. }) if is_other => {
+    match err {
+        server::Error::Listen { .. } if others.iter().any(is_there) => {
             let hint = "another server of this data directory listens there; `linkspan token` prints its address, `--listen 127.0.0.1:0` starts one beside it";
-            Failure::Message {
-                code,
-                message,
-                hint: Some(hint.to_owned()),
-            }
+            failure.hint(Some(hint.to_owned()))
         }
-        (failure, _) => failure,
+        _ => failure,
     }
 }
 
@@ -133,12 +117,6 @@ fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
             "begin it with `/` or `~/`",
         )),
     }
-}
-
-/// The roots for agents, and linkspan's own paths.
-struct ServedPaths {
-    roots: Vec<PathBuf>,
-    own: Vec<PathBuf>,
 }
 
 /// What is linkspan's own besides the data directory: settings and tokens, also those of a server that
@@ -161,11 +139,11 @@ async fn serve(
     hub: HubConfig,
     folder: &Path,
     keys: Keys,
-    ServedPaths { roots, own }: ServedPaths,
+    roots: Vec<PathBuf>,
+    own: Vec<PathBuf>,
     log: &mut Log,
 ) -> Result<(), Failure> {
-    let signals = |err| Failure::io("cannot listen for signals", &err, None);
-    let mut stops = StopSignals::new().map_err(signals)?;
+    let mut stops = StopSignals::new()?;
     if keys.first().reveal().len() < MIN_TOKEN {
         exit::print_line(&format!(
             "linkspan: the token is short enough to be found by trying; give it {MIN_TOKEN} characters\n"
@@ -183,10 +161,10 @@ async fn serve(
         keys,
         own,
         exposure: match (&args.tls_cert, &args.tls_key) {
-            (Some(cert), Some(key)) => Exposure::Tls(Tls {
+            (Some(cert), Some(key)) => Exposure::Tls {
                 cert: cert.clone(),
                 key: key.clone(),
-            }),
+            },
             _ if args.behind_proxy => Exposure::BehindProxy,
             _ => Exposure::Loopback,
         },
@@ -203,6 +181,7 @@ async fn serve(
         print_token(args, server.page(), &token);
     }
     log.write_lines();
+    // The server stops by a message of its own, so that it is still polled while it does.
     let (tx, rx) = tokio::sync::oneshot::channel::<()>();
     let mut running = pin!(server.run(async {
         rx.await.ok();
@@ -253,10 +232,8 @@ fn print_token(args: &ServeArgs, page: &str, token: &Secret) {
     }
     let flag = |name: &str, path: &Path| format!(" {name} {}", printable(&path.to_string_lossy()));
     let data = args.data.dir.as_deref().map(|it| flag("--data-dir", it));
-    let file = args
-        .token_file
-        .as_deref()
-        .map(|it| flag("--token-file", it));
+    let file = args.token_file.as_deref();
+    let file = file.map(|it| flag("--token-file", it));
     let flags: String = [data, file].into_iter().flatten().collect();
     exit::print_line(&format!(
         "linkspan: `linkspan token{flags}` prints the address of the page with its token\n"
@@ -267,11 +244,12 @@ fn print_token(args: &ServeArgs, page: &str, token: &Secret) {
 pub(super) struct StopSignals([Signal; 3]);
 
 impl StopSignals {
-    pub(super) fn new() -> std::io::Result<Self> {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(Failure::signals);
         Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
+            listen(SignalKind::interrupt())?,
+            listen(SignalKind::terminate())?,
+            listen(SignalKind::hangup())?,
         ]))
     }
 

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use journal::{Owner, Removed, Session, SessionQuery, State};
+use journal::{Owner, Removed, Session, SessionQuery};
 use serde_json::json;
 
-use crate::cli::{self, SessionsArgs};
+use crate::cli::SessionsArgs;
 use crate::exit::{self, Code, Failure, chain, printable};
 use crate::settings::Settings;
-use crate::{relative_time, settings, store, table};
+use crate::store::{self, OpenMode};
+use crate::{relative_time, settings, table};
 
 /// Characters of a title that are shown.
 const MAX_TITLE: usize = 60;
@@ -19,7 +20,9 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     if args.prune {
         return prune(args, &folder);
     }
-    if let Some((_, flag, _)) = args.keep.settings().next() {
+    // Ignoring the limits would look as if something was removed.
+    let mut keep = args.keep.flags().into_iter();
+    if let Some((_, flag, _)) = keep.find(|it| it.2.is_some()) {
         let words = format!("`{flag}` is for removing sessions");
         return Err(Failure::usage(words, "add `--prune`"));
     }
@@ -28,7 +31,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     }
     let sessions = match store::exists(&folder) {
         true => store::runtime()?.block_on(async {
-            let journal = store::open_read_only(&folder, None).await?;
+            let journal = store::open(&folder, None, OpenMode::OrReadOnly).await?;
             let listing = journal.list(query(args), None, args.limit).await;
             listing.map(|it| it.sessions).map_err(store::failed)
         })?,
@@ -52,7 +55,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
 
 fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
     let Settings { mut config, file } = settings::load(&args.file)?;
-    settings::keep(&mut config, &args.keep)?;
+    settings::flags(&mut config, args.keep.flags())?;
     let retention = hub::retention(&config).ok_or_else(|| {
         let place = match &file {
             Some(it) => format!("the config, `{}`", printable(&it.path.to_string_lossy())),
@@ -65,7 +68,7 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
     })?;
     let removed = match store::exists(folder) {
         true => store::runtime()?.block_on(async {
-            let journal = store::open_read_only(folder, None).await?;
+            let journal = store::open(folder, None, OpenMode::OrReadOnly).await?;
             journal.retain(retention).await.map_err(store::failed)
         })?,
         false => Removed::default(),
@@ -85,26 +88,15 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
 }
 
 async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
-    if !store::exists(folder) {
-        return Err(store::not_found(id));
-    }
-    let journal = store::open_read_only(folder, None).await?;
-    let session = store::find(&*journal, id).await?;
-    let session = session.ok_or_else(|| store::not_found(id))?;
+    let (journal, session) = store::open_session(folder, id).await?;
     let owner = Owner::new(hub::own_name());
     match hub::remove(&*journal, &session.id, &owner).await {
         Ok(()) => Ok(()),
-        Err(err @ hub::Error::Busy(_)) => Err(Failure::Message {
-            code: Code::Busy,
-            message: err.to_string(),
-            hint: Some("stop its run, or wait for its end".to_owned()),
-        }),
-        Err(hub::Error::Journal(err)) => Err(store::failed(err)),
-        Err(err) => Err(Failure::Message {
-            code: Code::Io,
-            message: chain(&err),
-            hint: None,
-        }),
+        Err(err @ hub::Error::Busy(_)) => {
+            let hint = "stop its run, or wait for its end".to_owned();
+            Err(Failure::new(Code::Busy, err.to_string()).hint(Some(hint)))
+        }
+        Err(err) => Err(Failure::new(Code::Io, chain(&err))),
     }
 }
 
@@ -112,13 +104,7 @@ fn query(args: &SessionsArgs) -> SessionQuery {
     SessionQuery {
         engine: args.engine.clone(),
         text: args.text.clone().or_else(|| args.word.clone()),
-        state: args.state.map(|it| match it {
-            cli::StateFilter::Idle => State::Idle,
-            cli::StateFilter::Queued => State::Queued,
-            cli::StateFilter::Starting => State::Starting,
-            cli::StateFilter::Running => State::Running,
-            cli::StateFilter::Waiting => State::Waiting,
-        }),
+        state: args.state,
     }
 }
 
@@ -145,7 +131,6 @@ fn line(session: &Session) -> String {
 
 fn page(sessions: &[Session]) -> String {
     let now = SystemTime::now().into();
-    let heading = ["session", "engine", "state", "last active", "title"].map(str::to_owned);
     let rows = sessions.iter().map(|it| {
         let title = it.title.as_deref().unwrap_or_default();
         let mut title: String = printable(title).chars().take(MAX_TITLE).collect();
@@ -160,6 +145,6 @@ fn page(sessions: &[Session]) -> String {
             title,
         ]
     });
-    let rows: Vec<[String; 5]> = [heading].into_iter().chain(rows).collect();
-    table::aligned(&rows)
+    let heading = ["session", "engine", "state", "last active", "title"];
+    table::aligned(heading, rows)
 }

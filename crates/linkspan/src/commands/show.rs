@@ -6,16 +6,17 @@ use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use formats::{ReaderConfig, WriterConfig, registry};
+use formats::{WriterConfig, registry};
 use journal::{Journal, Session};
-use linkspan::{AUTO, Error, Options, convert};
+use linkspan::{AUTO, convert};
 use tokio::runtime::Runtime;
 
 use super::replay;
 use crate::cli::ShowArgs;
 use crate::exit::{self, Failure, printable};
+use crate::store::{self, OpenMode};
 use crate::streams::InputStream;
-use crate::{store, suggestions};
+use crate::suggestions;
 
 /// Leaves at once when everything fits on the screen, shows colours, and leaves the text there.
 const DEFAULT_PAGER: &str = "less -FRX";
@@ -38,23 +39,19 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
         &args.from
     };
     let is_terminal = io::stdout().is_terminal();
-    let pager = if is_terminal && !args.no_pager {
-        Pager::start()
-    } else {
-        None
+    let config = WriterConfig {
+        // A call that is still open is shown twice, which is of use to a watching user alone.
+        live: is_terminal && !input.is_regular(),
+        color: args.color.is_wanted(is_terminal),
+        ..WriterConfig::default()
     };
-    let options = options(args, from, &input, is_terminal);
-    let result = match pager {
+    let options = input.options(from, registry::TRANSCRIPT, config);
+    let shown = match Pager::start(args) {
         Some(pager) => pager.feed(|pipe| convert(&mut input.bytes, pipe, &options)),
         None => convert(&mut input.bytes, io::stdout(), &options),
     };
-    match result {
-        Ok(_) => Ok(()),
-        Err(Error::Read(err)) => Err(InputStream::failure(&input.name, &err)),
-        Err(Error::Write(err)) => Err(Failure::write("stdout", &err)),
-        Err(Error::Format(err)) => Err(suggestions::target(err)),
-        Err(Error::Detect(why)) => Err(suggestions::undetected_format(&input.name, why)),
-    }
+    let shown = shown.map_err(|err| InputStream::refused(&input.name, err));
+    shown.map(drop)
 }
 
 /// A session of the journal.
@@ -73,13 +70,18 @@ impl StoredSession {
         let Some(id) = id.to_str().filter(|it| *it != "-") else {
             return Ok(None);
         };
-        // What has a dot or a slash in it must be a file, and is said to be missing as such.
+        // An id has no dot and no slash, so this is a file; opening it reports that it is missing.
         let missing = match id.contains(['.', '/']) {
             true => Ok(None),
-            false => Err(Failure::usage(
-                format!("neither a file nor a session is called `{}`", printable(id)),
-                "`linkspan sessions` lists sessions; check the path if it is a file",
-            )),
+            false => {
+                let message = format!("neither a file nor a session is called `{}`", printable(id));
+                let hint = format!(
+                    "`linkspan sessions` lists sessions, and {} characters of an id or more will do; \
+                     check the path if it is a file",
+                    store::MIN_PREFIX
+                );
+                Err(Failure::usage(message, hint))
+            }
         };
         // Without a home there is no journal.
         let folder = store::folder(&args.data).ok();
@@ -88,7 +90,7 @@ impl StoredSession {
         };
         let runtime = store::runtime()?;
         let (journal, session) = runtime.block_on(async {
-            let journal = store::open_read_only(&folder, None).await?;
+            let journal = store::open(&folder, None, OpenMode::OrReadOnly).await?;
             let session = store::find(&*journal, id).await?;
             Ok((journal, session))
         })?;
@@ -103,9 +105,8 @@ impl StoredSession {
     }
 
     fn show(&self, args: &ShowArgs) -> Result<(), Failure> {
-        let is_terminal = io::stdout().is_terminal();
         let config = WriterConfig {
-            color: args.color.is_wanted(is_terminal),
+            color: args.color.is_wanted(io::stdout().is_terminal()),
             ..WriterConfig::default()
         };
         let write = |out: &mut dyn Write| {
@@ -113,31 +114,10 @@ impl StoredSession {
             let written = replay::write(journal, &self.session, registry::TRANSCRIPT, &config, out);
             self.runtime.block_on(written)
         };
-        let is_paged = is_terminal && !args.no_pager;
-        match is_paged.then(Pager::start).flatten() {
+        match Pager::start(args) {
             Some(pager) => pager.feed(|mut pipe| write(&mut *pipe)),
             None => write(&mut io::stdout()),
         }
-    }
-}
-
-fn options(args: &ShowArgs, from: &str, input: &InputStream, is_terminal: bool) -> Options {
-    let began = Some(input.began());
-    Options {
-        from: from.to_owned(),
-        to: registry::TRANSCRIPT.to_owned(),
-        reader: ReaderConfig {
-            started_at: began,
-            ..ReaderConfig::default()
-        },
-        writer: WriterConfig {
-            profile: None,
-            // Calls that are told twice are for somebody who watches.
-            live: is_terminal && !input.is_regular(),
-            began,
-            color: args.color.is_wanted(is_terminal),
-            served: None,
-        },
     }
 }
 
@@ -145,8 +125,11 @@ fn options(args: &ShowArgs, from: &str, input: &InputStream, is_terminal: bool) 
 struct Pager(Child);
 
 impl Pager {
-    /// The pager the user wants, if there is one and it starts.
-    fn start() -> Option<Self> {
+    /// The user's pager, for a terminal and if it starts.
+    fn start(args: &ShowArgs) -> Option<Self> {
+        if args.no_pager || !io::stdout().is_terminal() {
+            return None;
+        }
         let chosen = env::var_os("PAGER");
         match chosen.as_deref().map(OsStr::to_str) {
             None => Self::spawn(DEFAULT_PAGER).ok(),
@@ -157,8 +140,9 @@ impl Pager {
                 Ok(pager) => Some(pager),
                 Err(err) => {
                     let name = printable(chosen);
-                    let said = Failure::io(&format!("cannot start the pager `{name}`"), &err, None);
-                    exit::print_line(&format!("{}, printing without it\n", said.message()));
+                    let failure =
+                        Failure::io(&format!("cannot start the pager `{name}`"), &err, None);
+                    exit::print_line(&format!("{}, printing without it\n", failure.message()));
                     None
                 }
             },

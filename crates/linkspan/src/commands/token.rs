@@ -3,10 +3,10 @@
 use std::time::SystemTime;
 
 use serde_json::json;
-use server::{Key, Keys, RunningServer};
+use server::{Key, Keys, Role, RunningServer};
 
 use super::serve::{keys, token_failed};
-use crate::cli::{Role, TokenArgs};
+use crate::cli::TokenArgs;
 use crate::exit::{self, Failure};
 use crate::{relative_time, store, table};
 
@@ -60,12 +60,6 @@ fn make(
     pages: &[String],
     json: Option<bool>,
 ) -> Result<String, Failure> {
-    let role = match role {
-        Role::Watch => server::Role::Watch,
-        Role::Prompt => server::Role::Prompt,
-        Role::Approve => server::Role::Approve,
-        Role::Admin => server::Role::Admin,
-    };
     let (key, secret) = keys.make(role).map_err(token_failed)?;
     let token = secret.reveal();
     let urls = addresses(pages, token);
@@ -77,6 +71,7 @@ fn make(
         return Ok(format!("{line}\n"));
     }
     let id = &key.id;
+    // On stderr, so that a script gets the address alone.
     exit::print_line(&format!(
         "linkspan: this token is not shown again; `linkspan token --revoke {id}` takes it back\n"
     ));
@@ -93,8 +88,7 @@ fn lines(keys: &Keys, pages: &[String], is_running: bool) -> String {
     let others = keys.list().iter();
     let others = others
         .map(|it| json!({ "id": it.id, "role": it.role.name(), "created_at": it.created_at }));
-    let lines = [first].into_iter().chain(others);
-    lines.map(|it| format!("{it}\n")).collect()
+    exit::json_lines([first].into_iter().chain(others))
 }
 
 fn page(keys: &Keys, pages: &[String]) -> String {
@@ -111,10 +105,6 @@ fn page(keys: &Keys, pages: &[String]) -> String {
             relative_time::ago(it.created_at, now),
         ]
     };
-    let heading = ["token", "may", "made"].map(str::to_owned);
-    let rows: Vec<_> = [heading]
-        .into_iter()
-        .chain(keys.list().iter().map(row))
-        .collect();
-    format!("{page}\n{}", table::aligned(&rows))
+    let table = table::aligned(["token", "may", "made"], keys.list().iter().map(row));
+    format!("{page}\n{table}")
 }

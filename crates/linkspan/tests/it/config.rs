@@ -53,8 +53,8 @@ fn every_value_names_its_origin() {
             serve.roots                                     -                                             default
             serve.allow_origins                             []                                            default
             serve.permissions                               -                                             default
-            serve.log_format                                -                                             default
-            serve.log_level                                 -                                             default
+            serve.log_format                                text                                          default
+            serve.log_level                                 info                                          default
             engines.claude.program                          -                                             default
             engines.claude.args                             []                                            default
             engines.claude.env                              ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6
@@ -126,8 +126,8 @@ fn every_value_names_its_origin() {
             {"key":"serve.roots","value":null,"origin":"default","place":null}
             {"key":"serve.allow_origins","value":[],"origin":"default","place":null}
             {"key":"serve.permissions","value":null,"origin":"default","place":null}
-            {"key":"serve.log_format","value":null,"origin":"default","place":null}
-            {"key":"serve.log_level","value":null,"origin":"default","place":null}
+            {"key":"serve.log_format","value":"text","origin":"default","place":null}
+            {"key":"serve.log_level","value":"info","origin":"default","place":null}
             {"key":"engines.claude.program","value":null,"origin":"default","place":null}
             {"key":"engines.claude.args","value":[],"origin":"default","place":null}
             {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}

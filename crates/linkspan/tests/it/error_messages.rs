@@ -121,7 +121,7 @@ fn a_server_that_cannot_start_reports_cause_and_remedy() {
         expect![[r#"
             linkspan: others can read the token file `DIR/token`
 
-            hint: `chmod 600` it, and make a new token if somebody has seen it
+            hint: `chmod 600` it, and make a new token if it may have been read
             exit 3
         "#]],
     );
@@ -392,11 +392,11 @@ fn sessions_are_found_by_text_and_id_prefix() {
     check(
         &["show", "01991a"],
         expect![[r#"
-        linkspan: neither a file nor a session is called `01991a`
+            linkspan: neither a file nor a session is called `01991a`
 
-        hint: `linkspan sessions` lists sessions; check the path if it is a file
-        exit 2
-    "#]],
+            hint: `linkspan sessions` lists sessions, and 6 characters of an id or more will do; check the path if it is a file
+            exit 2
+        "#]],
     );
     check(
         &["replay", "01991a", "--to", "text"],
@@ -510,11 +510,11 @@ fn sessions_are_found_by_text_and_id_prefix() {
     check(
         &["show", "no-such-session"],
         expect![[r#"
-        linkspan: neither a file nor a session is called `no-such-session`
+            linkspan: neither a file nor a session is called `no-such-session`
 
-        hint: `linkspan sessions` lists sessions; check the path if it is a file
-        exit 2
-    "#]],
+            hint: `linkspan sessions` lists sessions, and 6 characters of an id or more will do; check the path if it is a file
+            exit 2
+        "#]],
     );
     check(
         &["show", "missing.jsonl"],

@@ -78,6 +78,7 @@ fn formats_as_json_are_one_object_per_line() {
             "summary": it.summary,
             "read": it.reader.is_some(),
             "write": it.writer.is_some(),
+            "canonical": it.name == "linkspan",
             "profiles": profiles.collect::<Vec<_>>(),
         })
     });

@@ -52,7 +52,10 @@ fn one_line_for_each_thing_and_no_secret_in_any() {
         &mut served.token,
         format!("wrong-{SECRET}-wrong-wrong-wrong"),
     );
-    assert_eq!(served.request("GET", "/api/asks", "").status, 401);
+    // A page that retries makes one line.
+    for _ in 0..3 {
+        assert_eq!(served.request("GET", "/api/asks", "").status, 401);
+    }
     served.token = good.clone();
     drop(socket);
     let said = served.stop();
@@ -73,6 +76,8 @@ fn one_line_for_each_thing_and_no_secret_in_any() {
         fields["route"] = json!(route);
         fields
     };
+    let mut unknown = refused("GET", 404, "not_found");
+    unknown["path"] = json!("/…");
     let told = lines(&said);
     let told: Vec<&Value> = told
         .iter()
@@ -91,7 +96,7 @@ fn one_line_for_each_thing_and_no_secret_in_any() {
                 "request refused",
                 at("/api/sessions/{id}", refused("GET", 404, "no_such_session"))
             ),
-            line("INFO", "request refused", refused("GET", 404, "not_found")),
+            line("INFO", "request refused", unknown),
             line(
                 "INFO",
                 "request refused",
@@ -111,6 +116,34 @@ fn one_line_for_each_thing_and_no_secret_in_any() {
             line("INFO", "server stopped", json!({})),
         ]
     );
+}
+
+#[test]
+fn a_run_that_failed_is_a_warning_with_the_code_of_the_agent_and_an_abort_has_none() {
+    let folder = Folder::new("serve-log-failed");
+    let served = Served::from(serve(&folder).args(["--log-format", "json"]), &folder);
+    let failed = served.submit(&json!({ "prompt": "hello", "engine": "replay:failure" }));
+    served.idle(&failed);
+    let slow = json!({ "prompt": "hello", "engine": "replay:tools", "speed": 0.01 });
+    let aborted = served.submit(&slow);
+    served.until(&aborted, |it| it["state"] == "running");
+    let path = format!("/api/sessions/{aborted}/abort");
+    assert_eq!(served.request("POST", &path, "").status, 200);
+    served.idle(&aborted);
+    let ended = lines(&served.stop()).into_iter();
+    let ended: Vec<Value> = ended.filter(|it| it["message"] == "run ended").collect();
+    let run = json!({
+        "message": "run ended", "session": "session", "run": "r1", "engine": "replay",
+        "seconds": "seconds",
+    });
+    let line = |level: &str, outcome: &str| {
+        let mut line = run.clone();
+        (line["level"], line["outcome"]) = (json!(level), json!(outcome));
+        line
+    };
+    let mut failed = line("WARN", "failed");
+    failed["code"] = json!("auth");
+    assert_eq!(ended, [failed, line("INFO", "aborted")]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub enum ValueKind {
 pub enum Preset {
     Unset,
     Off,
-    Auto,
+    Text(&'static str),
     List(&'static [&'static str]),
     Seconds(u64),
     On,
@@ -167,7 +167,7 @@ fn preset(preset: Preset) -> Value {
         Preset::Unset => Value::Unset,
         Preset::Off => Value::Switch(false),
         Preset::On => Value::Switch(true),
-        Preset::Auto => Value::Text("auto".to_owned()),
+        Preset::Text(it) => Value::Text(it.to_owned()),
         Preset::Count(it) => Value::Count(it),
         Preset::List(items) => Value::List(items.iter().map(|it| (*it).to_owned()).collect()),
         Preset::Seconds(it) => Value::Seconds(Duration::from_secs(it)),

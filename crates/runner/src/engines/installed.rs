@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::select::installable;
+use super::select::{default_order, installable};
 use super::{Engine, EngineConfig};
 use crate::config::Config;
 use crate::process::NotFound;
@@ -28,6 +28,15 @@ pub struct Installed {
     pub path: Option<PathBuf>,
     /// None when it is not installed, or does not say in time.
     pub version: Option<String>,
+}
+
+/// The default engine among these, where the config names none.
+pub fn first_of(survey: &[Installed]) -> Option<&'static str> {
+    let is_installed = |name: &&str| {
+        let mut rows = survey.iter();
+        rows.any(|it| it.engine.name == *name && it.path.is_some())
+    };
+    default_order().into_iter().find(is_installed)
 }
 
 /// Looks for every engine's program without asking any of them. Where others use the same program, it

@@ -1,5 +1,5 @@
-//! What a request comes to: a new run, one that is known already, an answer to a question, or a look at
-//! a thread.
+//! What a request leads to: a new run, one that is known already, an answer to an ask, or the past of a
+//! thread.
 
 use std::sync::Arc;
 
@@ -31,8 +31,7 @@ impl AgUi {
         asked: RunRequest,
         check: impl FnOnce(Submit) -> F,
     ) -> Result<RunStream> {
-        let selected = select(&asked.engine, &self.settings);
-        let selected = selected.map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
+        let selected = select(&asked.engine, &self.settings)?;
         let endpoint = match &selected {
             Selected::Responses(endpoint) => Some(endpoint.name.as_str()),
             Selected::Agent(_) | Selected::Replay(_) => None,
@@ -67,10 +66,10 @@ impl AgUi {
                 return Ok(stream);
             }
             if let Some(run) = self.find_run(&session, &input.run_id).await? {
-                stream.replay(&run).await?;
+                stream.follow_own(&run, 0).await?;
                 return Ok(stream);
             }
-            // Whoever comes late has nothing to answer with before it has heard the question.
+            // A late client cannot answer an ask before it has seen it.
             if input.thread.messages.is_empty() {
                 self.join(&found, &mut stream).await?;
                 return Ok(stream);
@@ -102,7 +101,7 @@ impl AgUi {
         Ok(false)
     }
 
-    /// Tells the thread to somebody who does not know it: what is over at once, what goes on as it does.
+    /// Sends the thread to a client that does not know it: the past at once, an open run as it happens.
     async fn join(&self, found: &Session, stream: &mut RunStream) -> Result<()> {
         let runs = self.hub.journal().runs(&found.id, None, 1).await?;
         let open = runs.into_iter().find(|it| it.end.is_none());
@@ -110,7 +109,7 @@ impl AgUi {
         let history = self.hub.history(&found.id, head).await?;
         stream.snapshot(&history.messages);
         match open {
-            Some(run) => stream.watch(&run).await,
+            Some(run) => stream.follow_run(&run, 0).await,
             None => {
                 stream.finish();
                 Ok(())
@@ -118,7 +117,7 @@ impl AgUi {
         }
     }
 
-    /// Gives the agent its answers, and goes on where it asked.
+    /// Gives the agent its answers, and continues the run behind its asks.
     async fn resume(
         &self,
         asked: &RunRequest,
@@ -164,7 +163,7 @@ impl AgUi {
                 Err(err) => return Err(err.into()),
             }
         }
-        stream.continue_run(&run, first).await?;
+        stream.follow_own(&run, first).await?;
         Ok(stream)
     }
 }
@@ -174,8 +173,7 @@ fn check_profile(profile: Option<&str>) -> Result<()> {
         profile: profile.map(str::to_owned),
         ..WriterConfig::default()
     };
-    let writer = registry::writer("ag-ui", &config);
-    writer.map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+    registry::writer("ag-ui", &config)?;
     Ok(())
 }
 
@@ -185,7 +183,7 @@ fn seq_of(resume: &Resume, session: &SessionId<'_>) -> Option<u64> {
     (of == session.as_str()).then(|| seq.parse().ok())?
 }
 
-/// What somebody says to a question. What does not say yes is no.
+/// The answer to an ask. What is not an approval is a denial.
 fn answer(resume: &Resume) -> Answer {
     let nothing = Value::Null;
     let payload = match resume.status {
@@ -293,7 +291,7 @@ fn no_prompt(message: &str) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, "bad_input", message)
 }
 
-/// What the user has said last, if that is the last that was said.
+/// The text of the last message, if it is the user's.
 fn spoken(last: Option<&ThreadMessage>) -> String {
     match last.map(|it| &it.content) {
         Some(MessageContent::User(content)) => content.text(),
@@ -301,8 +299,8 @@ fn spoken(last: Option<&ThreadMessage>) -> String {
     }
 }
 
-/// What an agent is told, which has tools and a memory of its own: the last words of the user, and what
-/// the application wants it to know.
+/// The prompt for an agent, which has tools and a memory of its own: the last message of the user, and the
+/// context of the application.
 fn prompt(input: &RunAgentInput, stream: &mut RunStream) -> Result<String> {
     let n = input.thread.messages.len();
     let last = input.thread.messages.last().map(|it| &it.content);

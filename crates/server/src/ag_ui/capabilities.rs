@@ -4,11 +4,10 @@ use runner::config::Config;
 use runner::engines::{self, Selected, select};
 use serde_json::{Value, json};
 
-use crate::error::{ApiError, Result};
+use crate::error::Result;
 
 pub(super) fn of(engine: &str, settings: &Config) -> Result<Value> {
-    let selected = select(engine, settings);
-    let selected = selected.map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
+    let selected = select(engine, settings)?;
     let row = engines::find(engine);
     let can = row.map(|it| it.capabilities).unwrap_or_default();
     let (is_model, provider) = match &selected {

@@ -12,7 +12,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// Protobuf only for those who name it: `*/*` is what everybody sends.
+    /// Protobuf only for clients that name it: most send `*/*`.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT).iter();
         let mut kinds = accepted
@@ -58,7 +58,7 @@ impl Encoding {
         }
     }
 
-    /// Something that says nothing, so that nobody in between takes the line for dead.
+    /// An empty message, so that proxies do not close the connection as idle.
     pub(super) fn keep_alive(self) -> &'static [u8] {
         match self {
             Self::Sse => b":\n\n",

@@ -1,8 +1,7 @@
 //! The endpoint for programs that have a server of their own.
 //!
-//! Whoever mounts it decides who may reach it: it checks no token. It runs the engines that it was told,
-//! and no others, where and how it was told: what a client says about that is taken only if the program
-//! says so.
+//! The program that mounts it controls access: it checks no token. It runs the configured engines and no
+//! others; a client chooses directories and permissions only if the program allows it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use hub::{Hub, HubConfig, Submit};
@@ -27,8 +26,8 @@ pub struct AgUiConfig {
     pub hub: HubConfig,
     /// The engines that may be named, such as `claude` or `responses:local`; the first is the default.
     pub engines: Vec<String>,
-    /// Whether clients may say with `forwardedProps.linkspan` where an agent works and what it may do.
-    /// Whoever may is the owner of the machine.
+    /// Whether clients may choose with `forwardedProps.linkspan` where an agent works and what it may do.
+    /// Such a client controls the machine.
     pub takes_settings: bool,
 }
 
@@ -82,8 +81,8 @@ impl Mounted {
         match self.engines.iter().any(|it| it == engine) {
             true => Ok(()),
             false => {
-                let words = format!("engine `{engine}` is not served here");
-                Err(ApiError::new(StatusCode::NOT_FOUND, "bad_engine", words))
+                let message = format!("engine `{engine}` is not served here");
+                Err(ApiError::not_found("bad_engine", message))
             }
         }
     }
@@ -95,9 +94,8 @@ async fn run_default(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let engine = mounted.engines.first().cloned();
-    let none = || ApiError::not_found("no engine is served here");
-    let engine = engine.ok_or_else(none)?;
+    let none = || ApiError::not_found("not_found", "no engine is served here");
+    let engine = mounted.engines.first().cloned().ok_or_else(none)?;
     run(State(mounted), Path(engine), params, headers, body).await
 }
 

@@ -1,7 +1,6 @@
 //! One client of one run: what is stored of it first, then what happens, until its one end.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +18,11 @@ use tokio::time::sleep;
 use super::encoding::Encoding;
 use super::{AgUi, RunRequest};
 use crate::error::Result;
+use crate::metrics::FollowerGuard;
 
-/// How often it is looked whether there is still something to wait for.
+/// How often a queued prompt is looked for in the queue.
 const TICK: Duration = Duration::from_secs(1);
-/// Ticks without a word after which a sign of life is sent.
+/// Ticks without output after which a keep-alive is sent.
 const KEEP_ALIVE: u32 = 15;
 /// Ticks after which a prompt that is in no queue and has no run was taken back.
 const TAKEN_BACK: u32 = 3;
@@ -35,8 +35,8 @@ pub(super) struct RunStream {
     hub: Arc<Hub>,
     session: SessionId<'static>,
     run: String,
-    door: AgUiEndpoint,
-    encoding: Encoding,
+    endpoint: AgUiEndpoint,
+    pub(super) encoding: Encoding,
     after: Option<Cursor>,
     follower: Option<Follower>,
     /// The last event that was looked at.
@@ -47,13 +47,13 @@ pub(super) struct RunStream {
     /// The client wants to keep the response's id; whether it has a state to keep it in.
     tells_state: Option<bool>,
     aborts: bool,
-    /// The client has said something, and not only asked for what is there.
+    /// The request has queued a prompt.
     pub(super) is_new: bool,
-    /// What the client has asked for, and may take back.
+    /// What is cancelled when the client leaves with `on_disconnect=abort`.
     own: Option<RunKey>,
     leaving: LeaveFuture,
-    /// Counts the client for as long as it is there.
-    held: Option<Box<dyn Send>>,
+    /// None in a program that mounts the router and has no counters.
+    counted: Option<FollowerGuard>,
 }
 
 /// A prompt or a run, by what is known of it.
@@ -87,7 +87,7 @@ impl RunStream {
         profile: Option<String>,
     ) -> Self {
         let input = &asked.input;
-        let door = AgUiEndpoint::new(AgUiEndpointConfig {
+        let endpoint = AgUiEndpoint::new(AgUiEndpointConfig {
             thread: input.thread_id.clone(),
             run: input.run_id.clone(),
             profile,
@@ -97,7 +97,7 @@ impl RunStream {
             hub: Arc::clone(&core.hub),
             session,
             run: input.run_id.clone(),
-            door,
+            endpoint,
             encoding: asked.encoding,
             after: asked.after,
             follower: None,
@@ -110,22 +110,18 @@ impl RunStream {
             is_new: false,
             own: None,
             leaving: Box::pin(std::future::pending()),
-            held: None,
+            counted: None,
         };
         stream.send_event(AgUiEndpoint::begin);
         stream
     }
 
-    pub(super) fn encoding(&self) -> Encoding {
-        self.encoding
+    /// Counts the client for as long as it is connected.
+    pub(super) fn count_with(&mut self, guard: FollowerGuard) {
+        self.counted = Some(guard);
     }
 
-    /// Keeps something for as long as the client is there.
-    pub(super) fn hold(&mut self, held: impl Send + 'static) {
-        self.held = Some(Box::new(held));
-    }
-
-    /// The client has to go when this is over, and is told why.
+    /// The client is disconnected when this resolves, with the reason.
     pub(super) fn until(&mut self, leaving: impl Future<Output = &'static str> + Send + 'static) {
         self.leaving = Box::pin(leaving);
     }
@@ -135,31 +131,25 @@ impl RunStream {
     }
 
     pub(super) fn warn(&mut self, code: &str, text: &str) {
-        self.send_event(|door, out| door.warn(code, text, out));
+        self.send_event(|endpoint, out| endpoint.warn(code, text, out));
     }
 
     pub(super) fn snapshot(&mut self, messages: &[ThreadMessage]) {
-        self.send_event(|door, out| door.snapshot(messages, out));
+        self.send_event(|endpoint, out| endpoint.snapshot(messages, out));
     }
 
     pub(super) fn refuse(&mut self, code: &str, message: &str) {
-        self.send_event(|door, out| door.fail(code, message, out));
+        self.send_event(|endpoint, out| endpoint.fail(code, message, out));
     }
 
     pub(super) fn finish(&mut self) {
         self.send_event(AgUiEndpoint::finish);
     }
 
-    /// A run that has begun, from its beginning.
-    pub(super) async fn replay(&mut self, run: &Run) -> Result<()> {
+    /// A run of this client, behind event `known`; 0 is from its beginning.
+    pub(super) async fn follow_own(&mut self, run: &Run, known: u64) -> Result<()> {
         self.own = Some(RunKey::Run(run.run.clone()));
-        self.watch(run).await
-    }
-
-    /// The same for a run that somebody else has asked for.
-    pub(super) async fn watch(&mut self, run: &Run) -> Result<()> {
-        self.phase = StreamPhase::Inside(0);
-        self.follow_run(run).await
+        self.follow_run(run, known).await
     }
 
     /// A run that waits in the queue; the session had `head` events before.
@@ -174,15 +164,9 @@ impl RunStream {
         self.follow(head).await
     }
 
-    /// A run that has asked with event `seq`, and goes on behind it.
-    pub(super) async fn continue_run(&mut self, run: &Run, seq: u64) -> Result<()> {
-        self.own = Some(RunKey::Run(run.run.clone()));
-        self.phase = StreamPhase::Inside(seq);
-        self.follow_run(run).await
-    }
-
-    /// With what was told since the run before: the session introduces itself there.
-    async fn follow_run(&mut self, run: &Run) -> Result<()> {
+    /// Any run, with the events since the run before: `session.bound` is among them.
+    pub(super) async fn follow_run(&mut self, run: &Run, known: u64) -> Result<()> {
+        self.phase = StreamPhase::Inside(known);
         let journal = self.hub.journal();
         let before = journal.runs(&self.session, Some(run.first), 1).await?;
         let end = before.first().and_then(|it| it.end);
@@ -212,13 +196,14 @@ impl RunStream {
                 return Some(std::mem::take(&mut self.out).into());
             }
             let follower = match &mut self.follower {
-                Some(follower) if !self.door.is_over() => follower,
+                Some(follower) if !self.endpoint.is_over() => follower,
                 _ => return None,
             };
             let followed = tokio::select! {
+                // A revoked token gets no further event, however many are ready.
                 biased;
                 why = &mut self.leaving => {
-                    self.send_event(|door, out| door.fail("stopping", why, out));
+                    self.send_event(|endpoint, out| endpoint.fail("stopping", why, out));
                     continue;
                 }
                 followed = follower.next() => followed,
@@ -247,7 +232,7 @@ impl RunStream {
         while let Some(delivered) = next {
             self.cursor = delivered.seq;
             self.take(&delivered.bytes, delivered.seq).await;
-            if self.door.is_over() {
+            if self.endpoint.is_over() {
                 return;
             }
             next = self.follower.as_mut().and_then(Follower::ready);
@@ -256,7 +241,7 @@ impl RunStream {
 
     async fn take(&mut self, line: &Bytes, seq: u64) {
         let text = str::from_utf8(line).unwrap_or_default();
-        // What a later version has stored cannot be told by this one.
+        // A later version may have stored events that this one does not know.
         let Ok(event) = Event::from_json(text) else {
             return;
         };
@@ -283,11 +268,11 @@ impl RunStream {
 
     async fn inside(&mut self, event: &Event<'_>, seq: u64, known: u64) {
         if seq <= known {
-            // The client has been told; what is open has to be known all the same.
-            self.door.event(event, &mut Vec::new());
+            // The client has it, but the writer has to know which items are open.
+            self.endpoint.event(event, &mut Vec::new());
             if seq == known {
-                self.door.interrupt(&[], &mut Vec::new());
-                self.door.begin(&mut Vec::new());
+                self.endpoint.interrupt(&[], &mut Vec::new());
+                self.endpoint.begin(&mut Vec::new());
             }
             return;
         }
@@ -300,17 +285,17 @@ impl RunStream {
                 if let (Some(has_state), Some(response)) = (self.tells_state, &event.native) {
                     let value = json!({ "response_id": response });
                     let key = "openresponses_state";
-                    self.door.remember(has_state, key, value, &mut bytes);
+                    self.endpoint.remember(has_state, key, value, &mut bytes);
                 }
-                self.door.event(event, &mut bytes);
+                self.endpoint.event(event, &mut bytes);
             }
-            _ => self.door.event(event, &mut bytes),
+            _ => self.endpoint.event(event, &mut bytes),
         }
         self.encoding
             .put(&bytes, Some(seq), self.after, &mut self.out);
     }
 
-    /// Everything that the agent waits for now is asked at once.
+    /// One interrupt for all asks that wait now: AG-UI ends the run with it.
     async fn interrupt(&mut self, ask: &Ask<'_>, seq: u64, out: &mut Vec<u8>) {
         let asks = self.hub.journal().asks().await.unwrap_or_default();
         let mut others = Vec::new();
@@ -333,15 +318,15 @@ impl RunStream {
             Body::AskOpened(ask) => Some(Interrupt { id: id(*seq), ask }),
             _ => None,
         }));
-        self.door.interrupt(&interrupts, out);
+        self.endpoint.interrupt(&interrupts, out);
     }
 
-    /// Something that no event says. Who comes back has heard it.
+    /// Sends what is in no event of the journal. A client that reconnects has it already.
     fn send_event(&mut self, say: impl FnOnce(&mut AgUiEndpoint, &mut Vec<u8>)) {
         let mut bytes = Vec::new();
-        let is_over = self.door.is_over();
-        say(&mut self.door, &mut bytes);
-        let is_end = !is_over && self.door.is_over();
+        let is_over = self.endpoint.is_over();
+        say(&mut self.endpoint, &mut bytes);
+        let is_end = !is_over && self.endpoint.is_over();
         if self.after.is_none() || is_end {
             self.encoding.put(&bytes, None, None, &mut self.out);
         }
@@ -367,7 +352,7 @@ impl RunStream {
 }
 
 async fn is_waiting(hub: &Hub, session: &SessionId<'_>, seq: u64) -> bool {
-    // What cannot be found out is asked: an answer too many does no harm.
+    // If in doubt, ask: a superfluous answer does no harm.
     hub.is_waiting(session, seq).await.unwrap_or(true)
 }
 
@@ -385,7 +370,10 @@ impl Seeking {
         }
         match &event.body {
             Body::RunStarted(_) => self.is_candidate = true,
-            Body::RunEnded(_) => return self.forget(),
+            Body::RunEnded(_) => {
+                self.events.clear();
+                return false;
+            }
             _ if event.run.is_some() => return false,
             _ => (),
         }
@@ -395,21 +383,16 @@ impl Seeking {
         self.events.push_back(line.clone());
         false
     }
-
-    fn forget(&mut self) -> bool {
-        self.events.clear();
-        false
-    }
 }
 
 impl Drop for RunStream {
     fn drop(&mut self) {
-        let is_left = self.aborts && self.follower.is_some() && !self.door.is_over();
+        let is_left = self.aborts && self.follower.is_some() && !self.endpoint.is_over();
         let own = self.own.take().filter(|_| is_left);
         if let (Some(own), Ok(runtime)) = (own, Handle::try_current()) {
             let (hub, session) = (Arc::clone(&self.hub), self.session.clone());
             runtime.spawn(async move {
-                // Whoever is gone hears nothing of it.
+                // The client is gone, so there is nowhere to report an error.
                 own.cancel(&hub, &session).await.ok();
             });
         }
@@ -417,7 +400,7 @@ impl Drop for RunStream {
 }
 
 impl RunKey {
-    /// Others may have prompts in the same session: theirs go on.
+    /// Only this prompt or run: other clients may have prompts in the same session.
     async fn cancel(&self, hub: &Hub, session: &SessionId<'_>) -> Result<bool> {
         match self {
             Self::Prompt(number) => Ok(hub.cancel_queued(session, *number).await?),
@@ -427,13 +410,5 @@ impl RunKey {
                 Ok(newest.iter().any(is_open) && hub.abort(session).await?)
             }
         }
-    }
-}
-
-impl fmt::Debug for RunStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunStream")
-            .field("run", &self.run)
-            .finish_non_exhaustive()
     }
 }

@@ -82,6 +82,7 @@ fn client_of(prompt: &[u8]) -> Option<ClientRun> {
 fn session_id(engine: &str, thread: &str) -> String {
     let mut hash = Sha256::new();
     for part in ["ag-ui", engine, thread] {
+        // With its length, so that no two lists of parts have the same bytes.
         hash.update(part.len().to_be_bytes());
         hash.update(part);
     }

@@ -22,7 +22,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits until nobody else begins something in the thread.
+    /// Waits until no other request of the thread is being started.
     pub(super) async fn take(&self, engine: &str, thread: &str) -> MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         (engine, thread).hash(&mut hasher);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Json;
 use crate::error::{ApiError, Result, reply};
 #[cfg(test)]
-use crate::schema;
+use crate::schema_tests as schema;
 use crate::state::App;
 
 /// An ask as clients see it.
@@ -87,7 +87,7 @@ impl AskView {
 pub(crate) struct AskReply {
     #[cfg_attr(test, schemars(with = "schema::AnswerName"))]
     pub(crate) decision: String,
-    /// What the agent is told when it is denied.
+    /// The reason that the agent gets with a denial.
     message: Option<String>,
     /// What runs instead of the input that the agent asked for.
     #[cfg_attr(test, schemars(with = "Option<schema::AnyFields>"))]
@@ -101,11 +101,11 @@ impl AskReply {
         match self.decision.as_str() {
             "allow" => Ok(Answer::Allow { input }),
             "allow_always" => Ok(Answer::AllowAlways { input }),
-            "deny" => Ok(Answer::Deny {
-                message: self
-                    .message
-                    .unwrap_or_else(|| "denied by the user".to_owned()),
-            }),
+            "deny" => {
+                let message = self.message;
+                let message = message.unwrap_or_else(|| "denied by the user".to_owned());
+                Ok(Answer::Deny { message })
+            }
             _ => Err(ApiError::bad(
                 "a decision is `allow`, `allow_always` or `deny`",
             )),
@@ -124,15 +124,9 @@ pub(crate) async fn settle(
 
 /// Answers the ask of this id, which is its session's and the number of its event.
 pub(crate) async fn answer_ask(app: &App, id: &str, reply: AskReply) -> Result<()> {
-    let none = || {
-        let words = format!("nothing was asked under `{id}`");
-        ApiError::new(StatusCode::NOT_FOUND, "no_such_ask", words)
-    };
+    let none = || ApiError::not_found("no_such_ask", format!("nothing was asked under `{id}`"));
     let (session, seq) = id.rsplit_once(':').ok_or_else(none)?;
     let seq = seq.parse().map_err(|_| none())?;
-    let answer = reply.answer()?;
-    app.hub
-        .settle(&SessionId::new(session), seq, answer)
-        .await?;
-    Ok(())
+    let session = SessionId::new(session);
+    Ok(app.hub.settle(&session, seq, reply.answer()?).await?)
 }

@@ -20,9 +20,9 @@ use tokio::time::timeout;
 use crate::error::{Result, reply};
 use crate::state::App;
 
-/// For how long an answer is good: asking every program for its version takes seconds.
+/// How long a survey is cached: asking every program for its version takes seconds.
 const FRESH: Duration = Duration::from_secs(60);
-/// For how long a client waits for versions; one that comes later is in the next answer.
+/// How long a client waits for versions; a later one is in the next answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Knows what is installed.
@@ -113,7 +113,7 @@ impl Engines {
         {
             return Arc::clone(list);
         }
-        // Whoever comes while the programs are asked waits for the same answer.
+        // Concurrent requests wait for the same survey.
         self.ask();
         let answered = timeout(PATIENCE, known.changed()).await;
         let now = known.borrow().clone();
@@ -149,11 +149,7 @@ type Find<'a> = &'a dyn Fn(&str) -> StdResult<PathBuf, NotFound>;
 fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> EngineList {
     let find = |name: &str| find_program(name.as_ref(), env::var_os("PATH").as_deref());
     let installed = look(settings, &find);
-    let first = engines::default_order().into_iter().find(|name| {
-        let mut rows = installed.iter();
-        rows.any(|it| it.engine.name == *name && it.path.is_some())
-    });
-    let default = settings.default_engine().or(first);
+    let default = settings.default_engine().or(engines::first_of(&installed));
     let row = |it: Installed| EngineRow {
         default: default == Some(it.engine.name),
         name: it.engine.name.to_owned(),
@@ -164,32 +160,29 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> E
         can: it.engine.capabilities.into(),
     };
     let mut rows: Vec<EngineRow> = installed.into_iter().map(row).collect();
-    let acp = engines::find(engines::ACP).map(|it| it.capabilities);
+    let configured = |engine: &str, name: &str, summary: &str, installed: bool| {
+        let can = engines::find(engine).map(|it| it.capabilities);
+        let name = format!("{engine}:{name}");
+        EngineRow {
+            default: default == Some(&*name),
+            name,
+            summary: summary.to_owned(),
+            installed,
+            version: None,
+            install: None,
+            can: can.unwrap_or_default().into(),
+        }
+    };
     for name in settings.acp_names() {
         let program = settings.acp(name).and_then(|it| it.program);
-        let name = format!("acp:{name}");
-        rows.push(EngineRow {
-            default: default == Some(&*name),
-            name,
-            summary: "an agent of the config".to_owned(),
-            installed: program.is_some_and(|it| find(&it).is_ok()),
-            version: None,
-            install: None,
-            can: acp.unwrap_or_default().into(),
-        });
+        let is_installed = program.is_some_and(|it| find(&it).is_ok());
+        let summary = "an agent of the config";
+        rows.push(configured(engines::ACP, name, summary, is_installed));
     }
-    let responses = engines::find(engines::RESPONSES).map(|it| it.capabilities);
     for name in settings.endpoint_names() {
-        let name = format!("responses:{name}");
-        rows.push(EngineRow {
-            default: default == Some(&*name),
-            summary: "a model of the config".to_owned(),
-            installed: engines::select(&name, settings).is_ok(),
-            name,
-            version: None,
-            install: None,
-            can: responses.unwrap_or_default().into(),
-        });
+        let is_usable = settings.endpoint(name).is_some_and(|it| it.is_ok());
+        let summary = "a model of the config";
+        rows.push(configured(engines::RESPONSES, name, summary, is_usable));
     }
     let replays = REPLAYS.iter().map(|it| ReplayRow {
         name: format!("replay:{}", it.name),

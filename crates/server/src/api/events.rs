@@ -7,26 +7,28 @@ use std::time::Duration;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use formats::registry::StreamKind;
 use formats::{WriterConfig, registry};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::unfold;
 use hub::{Cursor, Delivered, Export, Follow, Followed, Follower, Scope};
-use journal::Session;
 use serde::Deserialize;
-use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::Params;
+use super::{Params, live_response};
 use crate::config::MAX_BATCH_BYTES;
 use crate::error::{ApiError, Result};
 use crate::metrics::{FollowerGuard, Metrics};
 use crate::state::App;
 use crate::tokens::Caller;
 
-/// Without a word for so long, a comment is sent, so that nobody in between takes the line for dead.
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// A comment is sent after this much silence, so that proxies do not close the connection as idle.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize)]
@@ -46,39 +48,33 @@ pub(crate) async fn read(
     Params(params): Params<EventParams>,
 ) -> Result<Response> {
     let session = app.hub.find(&id).await?;
-    let format = params
-        .format
-        .unwrap_or_else(|| registry::CANONICAL.to_owned());
-    let is_live = headers.get_all(header::ACCEPT).iter().any(|it| {
-        it.as_bytes()
-            .windows(17)
-            .any(|it| it == b"text/event-stream")
-    });
-    // A browser that comes back says where it was; what the address says is older.
+    let format = params.format.as_deref().unwrap_or(registry::CANONICAL);
+    let accepted = headers.get_all(header::ACCEPT).iter();
+    let mut accepted = accepted.filter_map(|it| it.to_str().ok());
+    let is_live = accepted.any(|it| it.contains(EVENT_STREAM));
+    // A browser that reconnects sends its last id; the cursor in the URL is older.
     let last = headers.get("last-event-id").filter(|_| is_live);
-    let after = match last
-        .and_then(|it| it.to_str().ok())
-        .or(params.after.as_deref())
-    {
+    let last = last.and_then(|it| it.to_str().ok());
+    let after = match last.or(params.after.as_deref()) {
         None | Some("") => Cursor::default(),
         Some(text) => text
             .parse()
             .map_err(|()| ApiError::bad("a cursor is a number such as 7, or `7.1`"))?,
     };
     let output = params.output.map(|it| it.parse()).transpose()?;
-    let has_links = registry::find_writer(&format).is_ok_and(|it| it.1.has_links);
-    let served = has_links.then(|| app.served(output, false));
+    let (format, writer) = registry::find_writer(format)?;
+    let served = writer.has_links.then(|| app.served(output, false));
     if is_live {
         let follow = Follow {
             scope: Scope::Session {
                 id: session.id,
                 after: after.seq,
             },
-            format,
+            format: format.name.to_owned(),
             profile: params.profile,
             served,
         };
-        return live(app, caller, follow, after).await;
+        return live(app, caller, writer.stream_kind, follow, after).await;
     }
     let config = WriterConfig {
         profile: params.profile,
@@ -86,21 +82,12 @@ pub(crate) async fn read(
         served,
         ..WriterConfig::default()
     };
-    stored(&app, &session, &format, &config, after, params.limit)
+    let journal = Arc::clone(app.hub.journal());
+    let export = Export::new(journal, &session, format.name, &config, after, params.limit)?;
+    Ok(stored(writer.stream_kind, export))
 }
 
-fn stored(
-    app: &App,
-    session: &Session,
-    format: &str,
-    config: &WriterConfig,
-    after: Cursor,
-    limit: Option<u64>,
-) -> Result<Response> {
-    let (_, writer) = registry::find_writer(format).map_err(hub::Error::Format)?;
-    let journal = Arc::clone(app.hub.journal());
-    let export = Export::new(journal, session, format, config, after, limit)
-        .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+fn stored(stream_kind: StreamKind, export: Export) -> Response {
     let pieces = unfold(Some(export), async |export| {
         let mut export = export?;
         match export.next().await {
@@ -110,47 +97,37 @@ fn stored(
             Err(err) => Some((Err(io::Error::other(err)), None)),
         }
     });
-    let mut response = Response::new(Body::from_stream(pieces));
-    let kind = HeaderValue::from_static(writer.stream_kind.media_type());
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    Ok(response)
+    let headers = [(header::CONTENT_TYPE, stream_kind.media_type())];
+    (headers, Body::from_stream(pieces)).into_response()
 }
 
-/// Somebody who follows over SSE.
+/// A client that follows over SSE.
 struct LiveEvents {
     app: Arc<App>,
-    caller: Caller,
     stream_kind: StreamKind,
     follower: Follower,
     after: Cursor,
-    revoked: watch::Receiver<()>,
-    stop: watch::Receiver<bool>,
+    no_longer_served: BoxFuture<'static, &'static str>,
     _counted: FollowerGuard,
 }
 
-async fn live(app: Arc<App>, caller: Caller, follow: Follow, after: Cursor) -> Result<Response> {
-    let (_, writer) = registry::find_writer(&follow.format).map_err(hub::Error::Format)?;
+async fn live(
+    app: Arc<App>,
+    caller: Caller,
+    stream_kind: StreamKind,
+    follow: Follow,
+    after: Cursor,
+) -> Result<Response> {
     let live = LiveEvents {
-        stream_kind: writer.stream_kind,
+        stream_kind,
         follower: app.hub.follow(follow).await?,
-        caller,
         after,
-        revoked: app.revoked.subscribe(),
-        stop: app.stop.subscribe(),
+        no_longer_served: Arc::clone(&app).no_longer_served(caller).boxed(),
         _counted: Metrics::follows(&app)?,
         app,
     };
-    let pieces = unfold(live, async |mut live| {
-        let piece = live.next().await?;
-        Some((Ok::<_, io::Error>(piece), live))
-    });
-    let mut response = Response::new(Body::from_stream(pieces));
-    let headers = response.headers_mut();
-    let kind = HeaderValue::from_static("text/event-stream");
-    headers.insert(header::CONTENT_TYPE, kind);
-    // Proxies that gather answers would turn live into late.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    let pieces = unfold(live, async |mut live| Some((live.next().await?, live)));
+    Ok(live_response(EVENT_STREAM, pieces))
 }
 
 impl LiveEvents {
@@ -159,11 +136,7 @@ impl LiveEvents {
             let followed = tokio::select! {
                 followed = self.follower.next() => followed.ok()?,
                 () = sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b":\n\n")),
-                _ = self.stop.wait_for(|it| *it) => return None,
-                changed = self.revoked.changed() => match changed.is_ok() && self.app.knows(&self.caller) {
-                    true => continue,
-                    false => return None,
-                },
+                _ = &mut self.no_longer_served => return None,
             };
             match followed {
                 Followed::Delivered(first) => {
@@ -182,7 +155,7 @@ impl LiveEvents {
                     let text = format!("event: caught_up\ndata: {{\"cursor\":{cursor}}}\n\n");
                     return Some(text.into());
                 }
-                // The end of the stream makes a browser come back with its last id.
+                // At the end of the stream a browser reconnects with its last id.
                 Followed::Detached(_) => {
                     self.app.metrics.detached();
                     return None;

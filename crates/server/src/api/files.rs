@@ -6,10 +6,9 @@ use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::Params;
@@ -18,6 +17,8 @@ use crate::error::{ApiError, Result};
 use crate::private::{self, HiddenReason, OwnPaths};
 use crate::state::App;
 use crate::tokens::Caller;
+
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Bytes of a file that are shown.
 const MAX_FILE: u64 = 16 << 20;
@@ -34,114 +35,76 @@ pub(crate) async fn read(
     Params(params): Params<FileParams>,
 ) -> Result<Response> {
     let session = app.hub.find(&id).await?;
-    let none = || {
-        ApiError::new(
-            StatusCode::NOT_FOUND,
-            "no_such_file",
-            "there is no such file",
-        )
-    };
-    let cwd = session.cwd.map(PathBuf::from).ok_or_else(none)?;
+    let cwd = session.cwd.map(PathBuf::from).ok_or_else(no_file)?;
     let path = PathBuf::from(params.path);
-    // By its name first: that says nothing about whether the file is there.
-    let private = private::named(&path).map(HiddenReason::Named);
-    if let Some(private) = private.filter(|it| it.is_kept_from(&caller)) {
-        return Err(private.refusal());
-    }
-    let work = Arc::clone(&app);
-    let read = tokio::task::spawn_blocking(move || load(&work.own, &cwd, &path)).await;
-    let (bytes, private) = match read.map_err(io::Error::other).flatten() {
-        Ok(FoundFile::File(bytes, private)) => (bytes, private),
-        Ok(FoundFile::Own) => return Err(HiddenReason::Own.refusal()),
-        Ok(FoundFile::NotShown) => {
-            let words = format!("it is no file, or has more than {MAX_FILE} bytes");
-            return Err(ApiError::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "not_shown",
-                words,
-            ));
-        }
-        // Whether a file is missing or lies elsewhere is not told apart.
-        Err(_) => return Err(none()),
-    };
-    if let Some(private) = private.filter(|it| it.is_kept_from(&caller)) {
-        return Err(private.refusal());
-    }
-    let Some(kind) = kind(&bytes) else {
-        return Err(ApiError::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "not_shown",
-            "only texts and images are shown",
-        ));
-    };
-    Ok(download(bytes, kind))
+    // By its name first: that does not reveal whether the file exists.
+    let named = private::named(&path).map(HiddenReason::Named);
+    refuse_hidden(named, &caller)?;
+    let read = tokio::task::spawn_blocking(move || load(&app.own, &caller, &cwd, &path)).await;
+    let bytes = read.unwrap_or_else(|_| Err(no_file()))?;
+    let message = "only texts and images are shown";
+    let media_type = media_type(&bytes).ok_or_else(|| not_shown(message))?;
+    Ok(download(bytes, media_type))
 }
 
 /// Something of the agent's. Opened by itself it is a download, never a page of this server.
-pub(super) fn download(bytes: Vec<u8>, kind: &'static str) -> Response {
-    let mut response = Response::new(Body::from(bytes));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    let attachment = HeaderValue::from_static("attachment");
-    headers.insert(header::CONTENT_DISPOSITION, attachment);
-    response
+pub(super) fn download(bytes: Vec<u8>, media_type: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, media_type),
+        (header::CONTENT_DISPOSITION, "attachment"),
+    ];
+    (headers, bytes).into_response()
 }
 
-/// What a path has led to.
-enum FoundFile {
-    /// A file, and what stands against showing it.
-    File(Vec<u8>, Option<HiddenReason>),
-    /// One of linkspan's own; it was not read.
-    Own,
-    /// It is no file, or too long.
-    NotShown,
+pub(super) fn not_shown(message: &'static str) -> ApiError {
+    ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_shown", message)
 }
 
-fn load(own: &OwnPaths, cwd: &FsPath, path: &FsPath) -> io::Result<FoundFile> {
+/// A missing file and one outside of the directory get the same error.
+fn no_file() -> ApiError {
+    ApiError::not_found("no_such_file", "there is no such file")
+}
+
+fn refuse_hidden(reason: Option<HiddenReason>, caller: &Caller) -> Result<()> {
+    match reason.filter(|it| it.is_kept_from(caller)) {
+        Some(reason) => Err(reason.refusal()),
+        None => Ok(()),
+    }
+}
+
+fn load(own: &OwnPaths, caller: &Caller, cwd: &FsPath, path: &FsPath) -> Result<Vec<u8>> {
+    let failed = |_: io::Error| no_file();
     let path = path.strip_prefix(cwd).unwrap_or(path);
-    let file = beneath::open(cwd, path)?;
-    let found = file.metadata()?;
-    let real = private::real_path(&file, &cwd.join(path))?;
-    let private = own.find_file(&real, &found);
-    if private == Some(HiddenReason::Own) {
-        return Ok(FoundFile::Own);
-    }
-    if !found.is_file() || found.len() > MAX_FILE {
-        return Ok(FoundFile::NotShown);
-    }
+    let file = beneath::open(cwd, path).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    let real = private::real_path(&file, &cwd.join(path)).map_err(failed)?;
+    refuse_hidden(own.find_file(&real, &found), caller)?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Ok(FoundFile::NotShown);
+    if found.is_file() {
+        // One byte more than is shown, because a file may grow while it is read.
+        let mut file = file.take(MAX_FILE + 1);
+        file.read_to_end(&mut bytes).map_err(failed)?;
     }
-    let private = private.or_else(|| private::holds_key(&bytes).then_some(HiddenReason::Key));
-    Ok(FoundFile::File(bytes, private))
+    if !found.is_file() || bytes.len() as u64 > MAX_FILE {
+        let message = format!("it is no file, or has more than {MAX_FILE} bytes");
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return Err(ApiError::new(status, "not_shown", message));
+    }
+    let key = private::holds_key(&bytes).then_some(HiddenReason::Key);
+    refuse_hidden(key, caller)?;
+    Ok(bytes)
 }
 
 /// What a file is, by what it holds; its name may lie.
-pub(crate) fn kind(bytes: &[u8]) -> Option<&'static str> {
+pub(super) fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
+        // Between the two words is the length of the file.
+        _ if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") => Some("image/webp"),
+        // A text has no zero bytes, although UTF-8 allows them.
         _ if bytes.contains(&0) => None,
-        _ => str::from_utf8(bytes)
-            .ok()
-            .map(|_| "text/plain; charset=utf-8"),
+        _ => str::from_utf8(bytes).ok().map(|_| TEXT),
     }
 }

@@ -1,7 +1,7 @@
 //! Who a client is: its token, the role of that, and what the role may do.
 //!
-//! A client that knows can leave out what would be refused. It is told from the tables that the checks
-//! themselves use, so that the two cannot differ.
+//! A client that knows can leave out what would be refused. The answer is made from the tables that the
+//! checks use, so that the two cannot differ.
 
 use axum::Extension;
 use axum::http::StatusCode;

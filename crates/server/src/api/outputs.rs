@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use formats::{Output, OutputPart, item_output};
-use journal::{Read, Session, Stored};
+use hub::LogPages;
+use journal::{Deltas, Stored};
 use serde::Deserialize;
 
 use super::Params;
-use super::files::{download, kind};
+use super::files::{TEXT, download, media_type, not_shown};
 use crate::error::{ApiError, Result};
 use crate::state::App;
 
@@ -36,81 +36,38 @@ pub(crate) async fn read(
         (Some(block), None) => OutputPart::Block(block),
         (None, Some("structured")) => OutputPart::Structured,
         _ => {
-            return Err(ApiError::bad(
-                "`block` is a number, or `part` is `structured`; not both",
-            ));
+            let message = "`block` is a number, or `part` is `structured`; not both";
+            return Err(ApiError::bad(message));
         }
     };
-    let found = match params.at {
-        Some(at) => at_event(&app, &session, at, &item, part).await?,
-        None => search(&app, &session, &item, part).await?,
+    // The output is in the event that closes the item: the one that a link names, else any of them.
+    let span = match params.at {
+        Some(at) => at.saturating_sub(1)..at,
+        None => 0..session.head,
     };
-    let found = found.ok_or_else(|| {
-        let words = format!("item `{item}` has no such output");
-        ApiError::new(StatusCode::NOT_FOUND, "no_such_output", words)
-    })?;
-    respond(found)
-}
-
-/// The output in event `at`, if it is the end of this item.
-async fn at_event(
-    app: &App,
-    session: &Session,
-    at: u64,
-    item: &str,
-    part: OutputPart,
-) -> Result<Option<Output>> {
-    let page = app.hub.journal().read(&session.id, Read::one(at)).await?;
-    let found = page.events.iter().find(|it| it.seq == at);
-    Ok(found.and_then(|it| output(it, item, part)))
-}
-
-/// The output at the item's end, wherever that is.
-async fn search(
-    app: &App,
-    session: &Session,
-    item: &str,
-    part: OutputPart,
-) -> Result<Option<Output>> {
-    let mut after = 0;
-    loop {
-        let page = app
-            .hub
-            .journal()
-            .read(&session.id, Read::page(after))
-            .await?;
-        let mut found = page.events.iter().filter_map(|it| output(it, item, part));
-        if let Some(found) = found.next() {
-            return Ok(Some(found));
+    let mut pages = LogPages::new(&**app.hub.journal(), &session.id, span, Deltas::Skip);
+    while let Some(events) = pages.next().await? {
+        let mut events = events.iter().filter_map(Stored::event);
+        if let Some(output) = events.find_map(|it| item_output(&it, &item, part)) {
+            return respond(output);
         }
-        if page.is_last() || page.next <= after {
-            return Ok(None);
-        }
-        after = page.next;
     }
-}
-
-fn output(stored: &Stored, item: &str, part: OutputPart) -> Option<Output> {
-    item_output(&stored.event()?, item, part)
+    let message = format!("item `{item}` has no such output");
+    Err(ApiError::not_found("no_such_output", message))
 }
 
 fn respond(output: Output) -> Result<Response> {
-    let (bytes, kind) = match output {
-        Output::Text(text) => (text.into_bytes(), "text/plain; charset=utf-8"),
+    let (bytes, media_type) = match output {
+        Output::Text(text) => (text.into_bytes(), TEXT),
         Output::Json(json) => (json.into_bytes(), "application/json"),
         Output::Picture(base64) => {
             let bytes = STANDARD.decode(base64.trim()).unwrap_or_default();
-            // By what it holds: what the agent calls it may be a lie.
-            let kind = kind(&bytes).filter(|it| it.starts_with("image/"));
-            let kind = kind.ok_or_else(|| {
-                ApiError::new(
-                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                    "not_shown",
-                    "only PNG, JPEG, GIF and WebP pictures are shown",
-                )
-            })?;
-            (bytes, kind)
+            // By its content: an agent may name a wrong type.
+            let media_type = media_type(&bytes).filter(|it| it.starts_with("image/"));
+            let message = "only PNG, JPEG, GIF and WebP pictures are shown";
+            let media_type = media_type.ok_or_else(|| not_shown(message))?;
+            (bytes, media_type)
         }
     };
-    Ok(download(bytes, kind))
+    Ok(download(bytes, media_type))
 }

@@ -1,5 +1,6 @@
 //! Prompts: what a client may say about one, and what it needs the right for.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -8,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
 use runner::RunOptions;
+use runner::config::expand_home;
 use runner::engines::{Selected, canonical_name, select};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,10 +20,10 @@ use crate::error::{ApiError, Result, reply};
 use crate::fields::{Fields, Object};
 use crate::repeats::{Answered, RequestKey};
 #[cfg(test)]
-use crate::schema;
+use crate::schema_tests as schema;
 use crate::state::App;
 use crate::tokens::Caller;
-use crate::{home, rights, roots};
+use crate::{rights, roots};
 
 /// Bytes of an id.
 const MAX_ID: usize = 512;
@@ -96,6 +98,7 @@ pub(crate) async fn submit(
     headers: HeaderMap,
     Json(fields): Json<SubmitFields>,
 ) -> Result<Response> {
+    // Without a key every request is a prompt of its own.
     let Some(key) = request_key(&caller, &headers)? else {
         let answer = accept(&app, &caller, fields).await?;
         return Ok(reply(StatusCode::ACCEPTED, &answer));
@@ -167,15 +170,12 @@ async fn check_recording(app: &App, submit: &Submit) -> Result<()> {
     }
     match select(&session.engine, app.engines.settings()) {
         Ok(Selected::Replay(recording)) => {
-            let words = format!(
-                "session `{}` is a recording: it can be watched, but not replied to",
-                session.id
-            );
-            let hint = format!(
-                "a prompt for the engine `replay:{}` without a session plays it again",
-                recording.name()
-            );
-            Err(ApiError::new(StatusCode::CONFLICT, "recording", words).hint(hint))
+            let (id, name) = (&session.id, recording.name());
+            let message =
+                format!("session `{id}` is a recording: it can be watched, but not replied to");
+            let hint =
+                format!("a prompt for the engine `replay:{name}` without a session plays it again");
+            Err(ApiError::conflict("recording", message).hint(hint))
         }
         Ok(Selected::Agent(_) | Selected::Responses(_)) | Err(_) => Ok(()),
     }
@@ -193,12 +193,8 @@ impl SubmitFields {
         } = self.prompt;
         let prompt = prompt.unwrap_or_default();
         if prompt.len() > MAX_PROMPT {
-            let words = format!("a prompt may have {MAX_PROMPT} bytes");
-            return Err(ApiError::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "prompt_too_long",
-                words,
-            ));
+            let message = format!("a prompt may have {MAX_PROMPT} bytes");
+            return Err(ApiError::too_large("prompt_too_long", message));
         }
         for id in [&session, &resume, &fork].into_iter().flatten() {
             check_id(id)?;
@@ -209,15 +205,14 @@ impl SubmitFields {
             (None, Some(it), None) => Target::Native(it),
             (None, None, Some(it)) => Target::Fork(it),
             _ => {
-                return Err(ApiError::bad(
-                    "`session`, `resume` and `fork` exclude each other",
-                ));
+                let message = "`session`, `resume` and `fork` exclude each other";
+                return Err(ApiError::bad(message));
             }
         };
         Ok(Submit {
             target,
             engine: engine.map(|it| canonical_name(&it).to_owned()),
-            cwd: cwd.map(|it| home::expanded(&it)),
+            cwd: cwd.map(|it| expand_home(Path::new(&it))),
             options: self.options,
             ..Submit::new(prompt)
         })

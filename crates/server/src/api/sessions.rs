@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use journal::{Journal, ListCursor, Read, Run, Session, SessionQuery};
-use model::{Body, BodyKind, Timestamp};
+use journal::{Journal, ListCursor, Read, Run, Session, SessionQuery, Stored};
+use model::{Body, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -14,13 +14,13 @@ use super::Params;
 use super::asks::AskView;
 use crate::error::{ApiError, Result, reply};
 #[cfg(test)]
-use crate::schema;
+use crate::schema_tests as schema;
 use crate::state::App;
 
 /// Sessions in one answer.
 const MAX_LIMIT: u32 = 500;
 const USUAL_LIMIT: u32 = 100;
-/// Runs that are told of a session, the newest ones.
+/// The newest runs of a session, which its page lists.
 const MAX_RUNS: u32 = 100;
 
 /// A session as clients see it.
@@ -33,7 +33,7 @@ pub(crate) struct Summary {
     queue: u64,
 }
 
-/// What the list says about a session, and its own page too.
+/// The fields that the list and the page of a session share.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SessionFacts {
@@ -176,13 +176,10 @@ pub(crate) async fn page(app: &App, params: ListParams) -> Result<SessionPage> {
         text: some(params.text),
         state,
     };
-    let after = match some(params.after) {
-        None => None,
-        Some(after) => Some(
-            place(&after)
-                .ok_or_else(|| ApiError::bad("`after` is not the `next` of an earlier answer"))?,
-        ),
-    };
+    let place = |it: String| it.parse().map(|activity| ListCursor { activity });
+    let after = some(params.after).map(place).transpose();
+    let after =
+        after.map_err(|_| ApiError::bad("`after` is not the `next` of an earlier answer"))?;
     let limit = params.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
     let listing = app.hub.journal().list(query, after, limit).await?;
     let next = listing.next.map(|it| it.activity.to_string());
@@ -191,11 +188,6 @@ pub(crate) async fn page(app: &App, params: ListParams) -> Result<SessionPage> {
         sessions: sessions.collect(),
         next,
     })
-}
-
-fn place(text: &str) -> Option<ListCursor> {
-    let activity = text.parse().ok()?;
-    Some(ListCursor { activity })
 }
 
 pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response> {
@@ -208,8 +200,13 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) ->
     } = app.hub.overview(&id, MAX_RUNS).await?;
     let mut views = Vec::new();
     for run in runs {
-        let cost = cost(&**journal, &run).await?;
-        views.push(run_view(&run, cost));
+        views.push(RunView {
+            id: run.run.to_string(),
+            started_at: run.started_at,
+            ended_at: run.end.map(|it| it.at),
+            outcome: run.end.map(|it| it.outcome.name()),
+            cost_usd: cost(&**journal, &run).await?,
+        });
     }
     let queue = queue.into_iter().map(|it| QueuedPrompt {
         number: it.number,
@@ -225,28 +222,11 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) ->
     Ok(reply(StatusCode::OK, &detail))
 }
 
-fn run_view(run: &Run, cost_usd: Option<f64>) -> RunView {
-    RunView {
-        id: run.run.to_string(),
-        started_at: run.started_at,
-        ended_at: run.end.map(|it| it.at),
-        outcome: run.end.map(|it| it.outcome.name()),
-        cost_usd,
-    }
-}
-
 /// What a run has cost, all its models together.
 async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
     let Some(end) = run.end else { return Ok(None) };
     let page = journal.read(&run.session, Read::one(end.seq)).await?;
-    let Some(stored) = page
-        .events
-        .first()
-        .filter(|it| it.kind == BodyKind::RunEnded)
-    else {
-        return Ok(None);
-    };
-    let Some(event) = stored.event() else {
+    let Some(event) = page.events.first().and_then(Stored::event) else {
         return Ok(None);
     };
     let Body::RunEnded(ended) = &event.body else {
@@ -286,10 +266,9 @@ pub(crate) async fn remove(app: &App, id: &str, number: u64) -> Result<()> {
     let session = app.hub.find(id).await?;
     match app.hub.remove_queued(&session.id, number).await? {
         true => Ok(()),
-        false => Err(ApiError::new(
-            StatusCode::NOT_FOUND,
-            "no_such_prompt",
-            "this prompt is no longer queued",
-        )),
+        false => {
+            let message = "this prompt is no longer queued";
+            Err(ApiError::not_found("no_such_prompt", message))
+        }
     }
 }

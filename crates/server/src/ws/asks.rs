@@ -1,4 +1,4 @@
-//! Questions that wait, for clients that come after they were put.
+//! Open asks, for clients that connect after they were opened.
 
 use axum::extract::ws::Utf8Bytes;
 use formats::{ServedThread, waiting_ask};
@@ -6,8 +6,8 @@ use journal::WaitingAsk;
 use model::Event;
 use serde_json::Value;
 
-/// What shows the questions that wait, of those that `wanted` picks. These messages have no cursor: where
-/// the client is in the session does not change. Somebody may get one twice, and knows it by its `askId`.
+/// Messages that show the open asks that `wanted` picks. They have no cursor: the position of the client in
+/// the session does not change. A client may get one twice, and knows it by its `askId`.
 pub(super) fn waiting(
     asks: &[WaitingAsk],
     served: &ServedThread,

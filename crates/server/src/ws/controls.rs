@@ -1,7 +1,6 @@
 //! Controls as they come, and replies as they go. An unreadable control only gets an error; it
 //! never becomes a prompt.
 
-use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::table::{self, ControlInfo};
@@ -27,15 +26,12 @@ pub(super) struct SocketReply {
 }
 
 impl Control {
-    pub(super) fn reply(&self, kind: &str, reply: Value) -> SocketReply {
-        answer(self.request.clone(), kind, reply)
+    pub(super) fn reply(&self, fields: Value) -> Value {
+        reply(self.request.clone(), self.verb.reply, fields)
     }
 
-    pub(super) fn failed(&self, err: &ApiError) -> SocketReply {
-        SocketReply {
-            reply: failed(self.request.clone(), Some(self.verb.name), err),
-            session: None,
-        }
+    pub(super) fn failed(&self, err: &ApiError) -> Value {
+        failed(self.request.clone(), Some(self.verb.name), err)
     }
 
     /// The fields, if they are those of `T` and no others.
@@ -49,24 +45,16 @@ impl Control {
     }
 }
 
-/// Reads a message; an error is what to tell about it.
-pub(super) fn read(text: &str) -> Result<Control, Box<SocketReply>> {
-    let refuse_with = |request: Option<Value>, err: &ApiError| {
-        Err(Box::new(SocketReply {
-            reply: failed(request, None, err),
-            session: None,
-        }))
-    };
-    let refuse = |request: Option<Value>, words: String, hint: Option<String>| {
-        let mut err = ApiError::bad(words);
-        err.code = "bad_message";
-        err.hint = hint;
-        refuse_with(request, &err)
+/// Reads a message, or returns the reply that refuses it.
+pub(super) fn read(text: &str) -> Result<Control, Value> {
+    let refuse = |request: Option<Value>, message: &str, hint: Option<String>| {
+        let err = ApiError::bad(message).code("bad_message");
+        Err(failed(request, None, &ApiError { hint, ..err }))
     };
     let mut fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,
-        Ok(_) => return refuse(None, "a message is a JSON object".to_owned(), None),
-        Err(err) => return refuse(None, format!("a message is JSON: {err}"), None),
+        Ok(_) => return refuse(None, "a message is a JSON object", None),
+        Err(err) => return refuse(None, &format!("a message is JSON: {err}"), None),
     };
     let request = fields
         .remove("requestId")
@@ -78,23 +66,20 @@ pub(super) fn read(text: &str) -> Result<Control, Box<SocketReply>> {
                 request,
                 fields,
             }),
-            None => refuse_with(request, &unknown(&name)),
+            None => Err(failed(request, None, &unknown(&name))),
         },
         _ => {
             let hint = fields.get("type").and_then(Value::as_str).map(hint);
-            refuse(request, "a message names its `control`".to_owned(), hint)
+            refuse(request, "a message names its `control`", hint)
         }
     }
 }
 
 fn unknown(name: &str) -> ApiError {
     let name: String = name.chars().take(80).collect();
-    ApiError::new(
-        StatusCode::BAD_REQUEST,
-        "unknown_control",
-        format!("no control is called `{name}`"),
-    )
-    .hint(format!("the controls are {}", table::names()))
+    ApiError::bad(format!("no control is called `{name}`"))
+        .code("unknown_control")
+        .hint(format!("the controls are {}", table::names()))
 }
 
 /// A hint for clients that use event names as controls.
@@ -112,25 +97,20 @@ fn hint(named: &str) -> String {
     }
 }
 
-fn answer(request: Option<Value>, kind: &str, mut reply: Value) -> SocketReply {
-    if let Value::Object(fields) = &mut reply {
-        fields.insert("type".to_owned(), kind.into());
-        if let Some(request) = request {
-            fields.insert("requestId".to_owned(), request);
-        }
+fn reply(request: Option<Value>, kind: &str, mut reply: Value) -> Value {
+    reply["type"] = kind.into();
+    if let Some(request) = request {
+        reply["requestId"] = request;
     }
-    SocketReply {
-        reply,
-        session: None,
-    }
+    reply
 }
 
-/// An error as the bridge tells it.
+/// An error as the bridge sends it.
 pub(super) fn failed(request: Option<Value>, control: Option<&str>, err: &ApiError) -> Value {
     log::control_refused(control, err);
-    let mut reply = json!({ "code": err.code, "message": err.message });
+    let mut fields = json!({ "code": err.code, "message": err.message });
     if let Some(hint) = &err.hint {
-        reply["hint"] = hint.as_str().into();
+        fields["hint"] = hint.as_str().into();
     }
-    answer(request, "bridge.error", reply).reply
+    reply(request, "bridge.error", fields)
 }

@@ -8,7 +8,7 @@ use journal::SessionQuery;
 use runner::engines::canonical_name;
 use serde_json::{Map, Value, json};
 
-use super::controls::{Control, SocketReply};
+use super::controls::Control;
 use super::requests;
 use super::verbs::Peer;
 use crate::api::runs::{PromptFields, SubmitFields, take};
@@ -22,7 +22,7 @@ use crate::tokens::Caller;
 const MAX_SEARCH: u32 = 500;
 
 /// Gives a prompt to the hub, once for each key.
-pub(super) async fn submit(app: &Arc<App>, peer: &Peer, control: &Control) -> Result<SocketReply> {
+pub(super) async fn submit(app: &Arc<App>, peer: &Peer, control: &Control) -> Result<Value> {
     let (own, prompt) = control.read_both::<requests::Submit, SubmitFields>()?;
     let key = match (&own.idempotency_key, &control.request) {
         (Some(key), _) => Some(RequestKey::of_token(&peer.caller, key)?),
@@ -47,10 +47,7 @@ pub(super) async fn submit(app: &Arc<App>, peer: &Peer, control: &Control) -> Re
     if is_repeat {
         answer["repeated"] = true.into();
     }
-    let session = answer["sessionId"].as_str().map(str::to_owned);
-    let mut told = control.reply("bridge.run_submit", answer);
-    told.session = session;
-    Ok(told)
+    Ok(answer)
 }
 
 async fn give(
@@ -111,12 +108,9 @@ async fn resolve_resume(
             prompt.session = last_session(app, engine, cwd).await?;
         }
         (Some(id), _) => named(app, id, prompt).await?,
-        (
-            None,
-            Some(Resume {
-                session: Some(id), ..
-            }),
-        ) => named(app, &id, prompt).await?,
+        (None, Some(Resume { session, .. })) => {
+            named(app, &session.unwrap_or_default(), prompt).await?;
+        }
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use journal::WaitingAsk;
 use model::{SessionId, Timestamp};
 use serde_json::{Value, json};
 
-use super::controls::{Control, SocketReply};
+use super::controls::Control;
 use super::{asks, requests};
 use crate::config::MAX_SUBSCRIPTIONS;
 use crate::error::{ApiError, Result};
@@ -186,24 +186,19 @@ impl Subscriptions {
         &mut self,
         hub: &Hub,
         control: &Control,
-    ) -> Result<(SocketReply, Option<String>)> {
+    ) -> Result<(Value, Option<String>)> {
         let wanted = control.read()?;
         let at = Timestamp::from(SystemTime::now()).millis();
         let session = self.follow(hub, wanted).await?;
-        let reply = json!({ "sessionId": session, "at": at });
-        Ok((control.reply("bridge.subscribed", reply), session))
+        let fields = json!({ "sessionId": session, "at": at });
+        Ok((control.reply(fields), session))
     }
 
     /// Stops following a session, or all of them.
-    pub(super) async fn unsubscribe(
-        &mut self,
-        hub: &Hub,
-        control: &Control,
-    ) -> Result<SocketReply> {
+    pub(super) async fn unsubscribe(&mut self, hub: &Hub, control: &Control) -> Result<Value> {
         let requests::Unsubscribe { session_id } = control.read()?;
         let session = self.leave(hub, session_id.as_deref()).await?;
-        let reply = json!({ "sessionId": session });
-        Ok(control.reply("bridge.unsubscribed", reply))
+        Ok(control.reply(json!({ "sessionId": session })))
     }
 
     async fn follow(&mut self, hub: &Hub, wanted: requests::Subscribe) -> Result<Option<String>> {
@@ -217,6 +212,7 @@ impl Subscriptions {
         };
         let id = hub.find(&session).await?.id;
         let after = HashMap::from([(id.to_string(), cursor(since)?)]);
+        // Followed before the old subscription is dropped, so that a refused control changes nothing.
         let follower = self.wire.follow(hub, Some(id.clone()), after, None).await?;
         // Naming a session replaces the subscription to all of them.
         self.followers

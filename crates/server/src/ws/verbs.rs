@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use axum::http::StatusCode;
 use formats::WriterConfig;
 use hub::{Cursor, Export};
 use journal::{Session, SessionQuery, State};
@@ -31,23 +30,20 @@ const USUAL_HISTORY: u32 = 20;
 /// Bytes of a project.
 const MAX_PROJECT: usize = 64 << 10;
 
-/// Looks whether the caller may use this control.
+/// Checks that the caller may use this control.
 pub(super) fn check(app: &App, caller: &Caller, control: &Control) -> Result<()> {
     let ControlInfo { name, role, .. } = control.verb;
     if caller.role < *role {
-        return Err(ApiError::forbidden(format!(
-            "a token for `{}` is needed for `{name}`",
-            role.name(),
-        )));
+        return Err(rights::too_low(caller, *role, &format!("for `{name}`")));
     }
-    // This is looked at for each control: a token may be revoked while its socket is open.
+    // Checked with each control: a token may be revoked while its socket is open.
     match app.knows(caller) {
         true => Ok(()),
         false => Err(ApiError::forbidden("the token was revoked")),
     }
 }
 
-/// Who has sent a control.
+/// The sender of a control.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
     pub(super) caller: Caller,
@@ -64,16 +60,24 @@ pub(super) async fn run_control(
     work: Work,
     control: Control,
 ) -> SocketReply {
-    let acted = dispatch(&app, &peer, work, &control).await;
-    acted.unwrap_or_else(|err| control.failed(&err))
+    match dispatch(&app, &peer, work, &control).await {
+        Ok(fields) => {
+            let session = fields["sessionId"]
+                .as_str()
+                .filter(|_| work == Work::Submit);
+            SocketReply {
+                session: session.map(str::to_owned),
+                reply: control.reply(fields),
+            }
+        }
+        Err(err) => SocketReply {
+            session: None,
+            reply: control.failed(&err),
+        },
+    }
 }
 
-async fn dispatch(
-    app: &Arc<App>,
-    peer: &Peer,
-    work: Work,
-    control: &Control,
-) -> Result<SocketReply> {
+async fn dispatch(app: &Arc<App>, peer: &Peer, work: Work, control: &Control) -> Result<Value> {
     let caller = &peer.caller;
     match work {
         Work::Submit => submit(app, peer, control).await,
@@ -84,27 +88,27 @@ async fn dispatch(
         Work::ResumeSession => resume(app, caller, control).await,
         Work::Projects => {
             control.read::<requests::Nothing>()?;
-            Ok(projects(app, control))
+            Ok(projects(app))
         }
         Work::SaveProject => save(app, caller, control).await,
         Work::DeleteProject => {
             let requests::DeleteProject { id } = control.read()?;
             app.bridge.delete(&id);
-            Ok(projects(app, control))
+            Ok(projects(app))
         }
         Work::Sessions => {
             let page = sessions::page(app, control.read()?).await?;
-            Ok(control.reply("bridge.sessions", json!(page)))
+            Ok(json!(page))
         }
         Work::Asks => {
             control.read::<requests::Nothing>()?;
             let asks = asks::open(app).await?;
-            Ok(control.reply("bridge.asks", json!(asks)))
+            Ok(json!(asks))
         }
         Work::Engines => {
             control.read::<requests::Nothing>()?;
             let engines = app.engines.list().await;
-            Ok(control.reply("bridge.engines", json!(*engines)))
+            Ok(json!(*engines))
         }
         Work::History => history(app, control).await,
         Work::Thread => thread(app, control).await,
@@ -113,7 +117,7 @@ async fn dispatch(
     }
 }
 
-async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<SocketReply> {
+async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<Value> {
     let requests::Abort {
         session_id,
         thread_doc_id,
@@ -129,8 +133,7 @@ async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<Soc
         (None, None) => only_running(app).await?,
     };
     let aborted = app.hub.abort(&session.id).await?;
-    let reply = json!({ "sessionId": session.id.as_str(), "aborted": aborted });
-    Ok(control.reply("bridge.run_abort", reply))
+    Ok(json!({ "sessionId": session.id.as_str(), "aborted": aborted }))
 }
 
 async fn only_running(app: &App) -> Result<Session> {
@@ -144,48 +147,42 @@ async fn only_running(app: &App) -> Result<Session> {
     }
     match (running.pop(), running.is_empty()) {
         (Some(session), true) => Ok(session),
-        (Some(_), false) => Err(ApiError::bad(
-            "several sessions run: name one with `sessionId`",
-        )),
-        (None, _) => Err(ApiError::new(
-            StatusCode::CONFLICT,
-            "nothing_runs",
-            "no session runs",
-        )),
+        (Some(_), false) => {
+            let message = "several sessions run: name one with `sessionId`";
+            Err(ApiError::bad(message))
+        }
+        (None, _) => Err(ApiError::conflict("nothing_runs", "no session runs")),
     }
 }
 
-async fn remove_queued(app: &App, control: &Control) -> Result<SocketReply> {
+async fn remove_queued(app: &App, control: &Control) -> Result<Value> {
     let requests::RemoveQueued {
         session_id: id,
         number,
     } = control.read()?;
     sessions::remove(app, &id, number).await?;
-    let reply = json!({ "sessionId": id, "number": number });
-    Ok(control.reply("bridge.queue_removed", reply))
+    Ok(json!({ "sessionId": id, "number": number }))
 }
 
-async fn settle(app: &App, control: &Control) -> Result<SocketReply> {
+async fn settle(app: &App, control: &Control) -> Result<Value> {
     let (requests::Settle { ask_id: id }, reply) = control.read_both::<_, asks::AskReply>()?;
     let decision = reply.decision.clone();
     asks::answer_ask(app, &id, reply).await?;
-    let reply = json!({ "askId": id, "decision": decision });
-    Ok(control.reply("bridge.ask_settled", reply))
+    Ok(json!({ "askId": id, "decision": decision }))
 }
 
 /// The provider of later prompts is named with the same rights as that of a prompt, and for the
 /// caller's own token alone.
-fn select(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
+fn select(app: &App, caller: &Caller, control: &Control) -> Result<Value> {
     let requests::SelectProvider { provider } = control.read()?;
     let provider = canonical_name(&provider).to_owned();
     rights::check_engine(app, caller, &provider)?;
-    runner::engines::select(&provider, app.engines.settings())
-        .map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
+    runner::engines::select(&provider, app.engines.settings())?;
     app.bridge.select(caller, provider.clone());
-    Ok(control.reply("bridge.provider", json!({ "provider": provider })))
+    Ok(json!({ "provider": provider }))
 }
 
-async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
+async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<Value> {
     let requests::ResumeSession {
         enabled,
         provider,
@@ -203,34 +200,32 @@ async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<SocketR
         session: session.clone(),
     });
     app.bridge.set_resume(engine, &cwd, resume);
-    let reply = json!({ "enabled": enabled, "provider": engine, "cwd": cwd, "sessionId": session });
-    Ok(control.reply("bridge.session_resume", reply))
+    Ok(json!({ "enabled": enabled, "provider": engine, "cwd": cwd, "sessionId": session }))
 }
 
-fn projects(app: &App, control: &Control) -> SocketReply {
-    control.reply("bridge.projects", json!({ "items": app.bridge.projects() }))
+fn projects(app: &App) -> Value {
+    json!({ "items": app.bridge.projects() })
 }
 
-async fn save(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
+async fn save(app: &App, caller: &Caller, control: &Control) -> Result<Value> {
     let requests::SaveProject { mut project } = control.read()?;
     let dir = project.get("workingDir").and_then(Value::as_str);
     let dir = dir.ok_or_else(|| ApiError::bad("a project has a `workingDir`"))?;
     roots::check(app, caller, Path::new(dir)).await?;
     if Value::from(project.clone()).to_string().len() > MAX_PROJECT {
-        return Err(ApiError::bad(format!(
-            "a project may have {MAX_PROJECT} bytes"
-        )));
+        let message = format!("a project may have {MAX_PROJECT} bytes");
+        return Err(ApiError::bad(message));
     }
     let id = project.get("id").and_then(Value::as_str);
     let id = id.map_or_else(runner::new_id, str::to_owned);
     project.insert("id".to_owned(), id.as_str().into());
     match app.bridge.save(&id, project) {
-        true => Ok(projects(app, control)),
+        true => Ok(projects(app)),
         false => Err(ApiError::bad(format!("{MAX_PROJECTS} projects are kept"))),
     }
 }
 
-async fn history(app: &App, control: &Control) -> Result<SocketReply> {
+async fn history(app: &App, control: &Control) -> Result<Value> {
     let requests::History { limit, .. } = control.read()?;
     let limit = limit.unwrap_or(USUAL_HISTORY).clamp(1, MAX_HISTORY);
     let query = SessionQuery::default();
@@ -243,10 +238,10 @@ async fn history(app: &App, control: &Control) -> Result<SocketReply> {
         })
     });
     let items: Vec<Value> = items.collect();
-    Ok(control.reply("bridge.history", json!({ "items": items })))
+    Ok(json!({ "items": items }))
 }
 
-async fn thread(app: &App, control: &Control) -> Result<SocketReply> {
+async fn thread(app: &App, control: &Control) -> Result<Value> {
     let requests::Thread { id, .. } = control.read()?;
     let session = app.hub.find(&id).await?;
     let config = WriterConfig {
@@ -255,8 +250,7 @@ async fn thread(app: &App, control: &Control) -> Result<SocketReply> {
     };
     let journal = Arc::clone(app.hub.journal());
     let all = Cursor::default();
-    let mut export = Export::new(journal, &session, super::DEFAULT_FORMAT, &config, all, None)
-        .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+    let mut export = Export::new(journal, &session, super::DEFAULT_FORMAT, &config, all, None)?;
     let mut items: Vec<Value> = Vec::new();
     let mut n_bytes = 0;
     let mut is_whole = true;
@@ -274,31 +268,25 @@ async fn thread(app: &App, control: &Control) -> Result<SocketReply> {
         "resume_id": session.native.as_ref().map(|it| it.as_str()),
         "started_ts": session.created_at.millis(), "cursor": session.head,
     });
-    let reply = json!({ "id": session.id.as_str(), "thread": thread });
-    Ok(control.reply("bridge.thread", reply))
+    Ok(json!({ "id": session.id.as_str(), "thread": thread }))
 }
 
-async fn status(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
+async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Value> {
     control.read::<requests::Nothing>()?;
-    let listing = app
-        .hub
-        .journal()
-        .list(SessionQuery::default(), None, 1)
-        .await?;
+    let journal = app.hub.journal();
+    let listing = journal.list(SessionQuery::default(), None, 1).await?;
     let last = listing.sessions.first().map(|it| it.id.to_string());
-    let running = app.hub.journal().open_runs().await?.len();
-    let reply = json!({
+    let running = journal.open_runs().await?.len();
+    Ok(json!({
         "bind": app.address.to_string(), "version": env!("CARGO_PKG_VERSION"),
         "provider": app.bridge.provider(caller), "running": running,
         "clients": app.metrics.n_followers(), "last_thread_id": last,
         "trouble": app.hub.trouble(), "uptime": app.began.elapsed().as_secs(),
-    });
-    Ok(control.reply("bridge.status", reply))
+    }))
 }
 
-fn echo(control: &Control) -> Result<SocketReply> {
+fn echo(control: &Control) -> Result<Value> {
     let requests::Echo { tag, payload } = control.read()?;
     let ts = Timestamp::from(SystemTime::now()).millis();
-    let reply = json!({ "ts": ts, "tag": tag, "payload": payload });
-    Ok(control.reply("bridge.echo", reply))
+    Ok(json!({ "ts": ts, "tag": tag, "payload": payload }))
 }

@@ -7,7 +7,7 @@ use futures_util::{SinkExt, StreamExt};
 use journal::NewSession;
 use model::SessionId;
 use serde_json::json;
-use server::{Exposure, Keys, Secret, Tls};
+use server::{Exposure, Keys, Secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -225,10 +225,10 @@ async fn encryption_begins_in_time_or_not_at_all() {
         std::path::Path::new(folder).join(name)
     };
     let test_server = TestServer::with(|it| {
-        it.exposure = Exposure::Tls(Tls {
+        it.exposure = Exposure::Tls {
             cert: file("cert.pem"),
             key: file("key.pem"),
-        });
+        };
     })
     .await;
     let (time, heard) = kept(test_server.address, "").await;

@@ -46,9 +46,13 @@ async fn every_control_does_nothing_for_a_role_below_its_own() {
         for role in Role::ALL.into_iter().filter(|it| *it < needed) {
             let mut socket = test_server.socket("?subscribe=none", role.name()).await;
             let refused = socket.call(control.clone()).await;
-            let words = format!("a token for `{}` is needed for `{name}`", needed.name());
+            let (own, needed) = (role.name(), needed.name());
+            let message = format!("a token for `{needed}` is needed for `{name}`");
+            let hint = format!(
+                "this token is for `{own}`; `linkspan token --role {needed}` makes one that may"
+            );
             let expected = serde_json::json!({
-                "type": "bridge.error", "code": "forbidden", "message": words,
+                "type": "bridge.error", "code": "forbidden", "message": message, "hint": hint,
             });
             assert_eq!(refused, expected, "{role:?} {name}");
             n_refused += 1;

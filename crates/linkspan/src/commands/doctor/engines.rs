@@ -12,6 +12,7 @@ pub(super) fn check(config: Option<&Config>, findings: &mut Vec<Finding>) {
     for engine in &survey {
         findings.push(one(engine, config));
     }
+    // A missing agent is fine, since one is enough; none at all is worth a warning.
     if survey.iter().all(|it| it.path.is_none()) {
         findings.push(
             Finding::warn("engines", "no agent is installed")

@@ -34,16 +34,13 @@ pub(super) fn check(folder: &Path, findings: &mut Vec<Finding>) {
     let found = match fs::metadata(folder) {
         Ok(found) => found,
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-            findings.push(Finding::ok(
-                about,
-                format!("`{place}` is not there yet; the first run or `linkspan serve` makes it"),
-            ));
-            return;
+            let text =
+                format!("`{place}` is not there yet; the first run or `linkspan serve` makes it");
+            return findings.push(Finding::ok(about, text));
         }
         Err(err) => {
             let text = format!("`{place}` cannot be read: {}", chain(&err));
-            findings.push(Finding::problem(about, text));
-            return;
+            return findings.push(Finding::problem(about, text));
         }
     };
     findings.push(rights(folder, &found));
@@ -58,6 +55,7 @@ pub(super) fn check(folder: &Path, findings: &mut Vec<Finding>) {
 fn rights(folder: &Path, found: &Metadata) -> Finding {
     let about = "data";
     let place = folder.display();
+    // Asked of the kernel: mode bits do not know of read-only mounts.
     let may_write = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok();
     let mine = rustix::process::geteuid().as_raw();
     if !found.is_dir() {
@@ -85,11 +83,8 @@ fn room(folder: &Path) -> Finding {
     let free = match rustix::fs::statvfs(folder) {
         Ok(found) => found.f_bavail.saturating_mul(found.f_frsize),
         Err(err) => {
-            let err = std::io::Error::from(err);
-            return Finding::warn(
-                about,
-                format!("its free space is not known: {}", chain(&err)),
-            );
+            let err = chain(&std::io::Error::from(err));
+            return Finding::warn(about, format!("its free space is not known: {err}"));
         }
     };
     let text = format!("{} are free on its disk", size(free));
@@ -117,15 +112,14 @@ pub(super) fn check_tokens(folder: &Path, file: Option<&Path>, findings: &mut Ve
     let about = "tokens";
     let finding = match server::Keys::examine(folder, file) {
         Ok(None) => Finding::ok(about, "none yet; the first `linkspan serve` makes one"),
-        Ok(Some(n)) => Finding::ok(
-            about,
-            format!("the token file is readable by you alone; {n} more were handed out"),
-        ),
-        Err(err) => {
-            let mut finding = Finding::problem(about, chain(&err));
-            finding.hint = err.hint().map(str::to_owned);
-            finding
+        Ok(Some(n)) => {
+            let text = format!("the token file is readable by you alone; {n} more were handed out");
+            Finding::ok(about, text)
         }
+        Err(err) => Finding {
+            hint: err.hint().map(str::to_owned),
+            ..Finding::problem(about, chain(&err))
+        },
     };
     findings.push(finding);
 }
@@ -133,11 +127,9 @@ pub(super) fn check_tokens(folder: &Path, file: Option<&Path>, findings: &mut Ve
 pub(super) fn check_locks(findings: &mut Vec<Finding>) {
     let about = "locks";
     let Some(folder) = state_folder().map(|it| it.join("locks")) else {
-        findings.push(Finding::warn(
-            about,
-            "there is no home directory to keep them in: two programs may run in one session",
-        ));
-        return;
+        let text =
+            "there is no home directory to keep them in: two programs may run in one session";
+        return findings.push(Finding::warn(about, text));
     };
     let place = folder.display();
     // A missing directory is created on demand, if its parent is writable.

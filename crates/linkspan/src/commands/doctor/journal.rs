@@ -7,7 +7,7 @@ use journal::{Damage, DamagedRow, Fault, LostSession, Report, Sqlite};
 use super::Finding;
 use super::folder::{OthersAccess, others, size};
 use crate::exit::{Code, Failure, chain};
-use crate::store;
+use crate::store::{self, OpenMode};
 
 const ABOUT: &str = "journal";
 const REPAIR: &str = "`linkspan doctor --repair` rescues what is whole";
@@ -185,18 +185,14 @@ pub(super) fn repair(folder: &Path) -> Result<Vec<Finding>, Failure> {
             }
             _ => "move the file away to begin anew, and use a backup",
         };
-        Failure::Message {
-            code: Code::Io,
-            message: format!("cannot repair `{}`: {}", path.display(), chain(&fault)),
-            hint: Some(hint.to_owned()),
-        }
+        let message = format!("cannot repair `{}`: {}", path.display(), chain(&fault));
+        Failure::new(Code::Io, message).hint(Some(hint.to_owned()))
     };
     let mut report = Sqlite::examine(&path).map_err(failed)?;
     if report.version < report.known {
         // Opening it gives its rows the checksums that a repair goes by.
-        store::runtime()?
-            .block_on(store::open(folder, None))
-            .map(drop)?;
+        let opened = store::open(folder, None, OpenMode::ReadWrite);
+        store::runtime()?.block_on(opened).map(drop)?;
         report = Sqlite::examine(&path).map_err(failed)?;
     }
     if report.is_whole() {

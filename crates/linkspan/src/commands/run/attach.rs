@@ -3,7 +3,8 @@
 //! It only reads the journal, so the owner of the session is not involved. Detaching does not stop
 //! the run.
 
-use journal::{Journal, Read, Scope, State};
+use hub::LogPages;
+use journal::{Deltas, Journal, Scope, Session, State, Stored};
 use model::{Body, Outcome, SessionId, Sink};
 
 use super::output::RunOutput;
@@ -20,13 +21,7 @@ pub(super) async fn run(
     output: RunOutput,
     stops: InterruptSignals,
 ) -> Result<(), Failure> {
-    let folder = store::folder(&args.data)?;
-    if !store::exists(&folder) {
-        return Err(store::not_found(id));
-    }
-    let journal = store::open(&folder, None).await?;
-    let session = store::find(&*journal, id).await?;
-    let session = session.ok_or_else(|| store::not_found(id))?;
+    let (journal, session) = store::open_session(&store::folder(&args.data)?, id).await?;
     let mut attached = Attached {
         journal: &*journal,
         session: session.id,
@@ -77,31 +72,29 @@ impl Attached<'_> {
 
     /// Shows what is new.
     async fn read(&mut self) -> Result<(), Failure> {
-        loop {
-            let page = self
-                .journal
-                .read(&self.session, Read::page(self.after))
-                .await;
-            let page = page.map_err(store::failed)?;
-            for stored in &page.events {
-                if let Some(event) = stored.event() {
-                    if let Body::RunEnded(ended) = &event.body {
-                        self.outcome = Some(ended.outcome);
-                    }
-                    self.output.event(&event);
+        let head = self.find().await?.map_or(0, |it| it.head);
+        let span = self.after..head;
+        let mut pages = LogPages::new(self.journal, &self.session, span, Deltas::Keep);
+        while let Some(events) = pages.next().await.map_err(store::failed)? {
+            for event in events.iter().filter_map(Stored::event) {
+                if let Body::RunEnded(ended) = &event.body {
+                    self.outcome = Some(ended.outcome);
                 }
+                self.output.event(&event);
             }
             self.output.flush()?;
-            self.after = self.after.max(page.next);
-            if page.is_last() {
-                return Ok(());
-            }
         }
+        self.after = self.after.max(head);
+        Ok(())
+    }
+
+    async fn find(&self) -> Result<Option<Session>, Failure> {
+        let found = self.journal.find_session(&self.session).await;
+        found.map_err(store::failed)
     }
 
     async fn is_over(&self) -> Result<bool, Failure> {
-        let found = self.journal.find_session(&self.session).await;
-        let Some(found) = found.map_err(store::failed)? else {
+        let Some(found) = self.find().await? else {
             return Ok(true);
         };
         let waiting = self.journal.commands(&self.session, 0).await;

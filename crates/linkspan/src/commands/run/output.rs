@@ -44,6 +44,7 @@ impl RunOutput {
         Ok(Self {
             writer,
             bytes: Vec::new(),
+            // Locked once: the lock of each write would be taken for every event.
             stdout: io::stdout().lock(),
             view: is_watched.then(|| StatusLine::new(color)),
             is_gone: false,
@@ -72,19 +73,15 @@ impl RunOutput {
     }
 
     pub(super) fn tick(&mut self) -> Result<(), Failure> {
-        let Some(view) = &mut self.view else {
-            return Ok(());
-        };
-        view.tick(&mut self.stdout)
-            .map_err(|err| Failure::write("stdout", &err))
+        let view = self.view.as_mut();
+        let ticked = view.map_or(Ok(()), |it| it.tick(&mut self.stdout));
+        ticked.map_err(|err| Failure::write("stdout", &err))
     }
 
     pub(super) fn erase(&mut self) -> Result<(), Failure> {
-        let Some(view) = &mut self.view else {
-            return Ok(());
-        };
-        view.erase(&mut self.stdout)
-            .map_err(|err| Failure::write("stdout", &err))
+        let view = self.view.as_mut();
+        let erased = view.map_or(Ok(()), |it| it.erase(&mut self.stdout));
+        erased.map_err(|err| Failure::write("stdout", &err))
     }
 
     pub(super) fn pause(&mut self, is_paused: bool) {
@@ -124,16 +121,13 @@ impl RunOutput {
 
     /// The flags that allow what was allowed and what was not.
     fn flags(&self, list: &[String]) -> String {
+        let is_special = |it: char| it.is_whitespace() || "()*'\"".contains(it);
+        let flag = |tool: &String| match tool.contains(is_special) {
+            true => format!("--allow \"{tool}\""),
+            false => format!("--allow {tool}"),
+        };
         let tools = list.iter().chain(&self.denied);
-        let flags: Vec<String> = tools
-            .map(
-                |it| match it.contains(|it: char| it.is_whitespace() || "()*'\"".contains(it)) {
-                    true => format!("--allow \"{it}\""),
-                    false => format!("--allow {it}"),
-                },
-            )
-            .collect();
-        flags.join(" ")
+        tools.map(flag).collect::<Vec<_>>().join(" ")
     }
 
     pub(super) fn end(&mut self) -> Result<(), Failure> {

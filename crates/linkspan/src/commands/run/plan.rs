@@ -16,8 +16,9 @@ use runner::{
 use super::prompt::PromptSource;
 use crate::cli::RunArgs;
 use crate::exit::{Code, Failure, chain, printable};
+use crate::settings;
+use crate::store::{self, OpenMode};
 use crate::streams::InputStream;
-use crate::{settings, store};
 
 /// What is to be done.
 pub(super) struct RunPlan {
@@ -27,8 +28,8 @@ pub(super) struct RunPlan {
     pub(super) ask_limit: Option<AskLimit>,
     pub(super) kept: SessionMeta,
     pub(super) request: PlannedRequest,
-    /// What the user is told when it starts, a line each.
-    pub(super) said: Vec<String>,
+    /// What is printed when it starts, a line each.
+    pub(super) notices: Vec<String>,
     /// The tools that run without a question.
     pub(super) list: Vec<String>,
 }
@@ -47,9 +48,9 @@ pub(super) struct SessionMeta {
     pub(super) engine: String,
     pub(super) cwd: Option<PathBuf>,
     pub(super) title: String,
-    /// The agent's session that it goes on with.
+    /// The agent's session that is resumed.
     pub(super) native: Option<String>,
-    /// It goes on with the newest session, which only the agent can name.
+    /// The newest session is resumed, which only the agent can name.
     pub(super) is_latest: bool,
     /// The agent's session that it begins with, when it is a fork.
     pub(super) forked: Option<String>,
@@ -64,10 +65,9 @@ impl RunPlan {
         settings::asks(&mut config, &args.options.asks)?;
         let by_session = engine_of_session(args)?;
         let named = args.engine.as_deref().or(by_session.as_deref());
-        let selected = match named.or(config.default_engine()) {
-            Some(name) => Some(engines::select(name, &config).map_err(refused)?),
-            None => None,
-        };
+        let name = named.or(config.default_engine());
+        let selected = name.map(|it| engines::select(it, &config)).transpose();
+        let selected = selected.map_err(refused)?;
         if let Some(selected) = &selected {
             let lists = selected.check_lists(&args.options.allow);
             lists.map_err(refused)?;
@@ -78,14 +78,12 @@ impl RunPlan {
             Some(Selected::Agent(agent)) => agent_request(args, &config, Some(agent), is_attended)?,
             None => agent_request(args, &config, None, is_attended)?,
         };
-        Self::of(
-            args,
-            PlannedRequest {
-                selected,
-                request,
-                config,
-            },
-        )
+        let planned = PlannedRequest {
+            selected,
+            request,
+            config,
+        };
+        Self::of(args, planned)
     }
 
     /// The same with the session `native`, which was found out meanwhile.
@@ -122,10 +120,7 @@ impl RunPlan {
         Ok(Self {
             ask_limit: agent.and_then(|it| request.options.ask_limit(config, &it.name)),
             kept: SessionMeta::of(&planned),
-            said: [setup.notice.take(), listed]
-                .into_iter()
-                .flatten()
-                .collect(),
+            notices: setup.notice.take().into_iter().chain(listed).collect(),
             list: agent.map(|it| it.list(&permissions)).unwrap_or_default(),
             permissions,
             setup,
@@ -153,19 +148,18 @@ impl SessionMeta {
                 }
             }
         };
+        let (native, forked) = match &request.resume {
+            Resume::Session(native) => (Some(native.clone()), None),
+            Resume::Fork(native) => (None, Some(native.clone())),
+            Resume::Fresh | Resume::Latest => (None, None),
+        };
         Self {
             engine,
             cwd: Some(request.cwd.clone()).filter(|it| !it.as_os_str().is_empty()),
             title: hub::title(&title),
             is_latest: request.resume == Resume::Latest,
-            forked: match &request.resume {
-                Resume::Fork(native) => Some(native.clone()),
-                Resume::Fresh | Resume::Latest | Resume::Session(_) => None,
-            },
-            native: match &request.resume {
-                Resume::Session(native) => Some(native.clone()),
-                Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
-            },
+            forked,
+            native,
             cut: hub::truncation(config),
         }
     }
@@ -180,11 +174,10 @@ fn not_set_up(selected: &Selected, err: SetupError) -> Failure {
                 source: RecordingError::Read(cause),
             },
             Selected::Replay(recording),
-        ) if cause.kind() == io::ErrorKind::NotFound => Failure::Message {
-            code: Code::Io,
-            message: format!("there is no recording `{}`", printable(&name)),
-            hint: Some(printable(&recording.offer())),
-        },
+        ) if cause.kind() == io::ErrorKind::NotFound => {
+            let message = format!("there is no recording `{}`", printable(&name));
+            Failure::new(Code::Io, message).hint(Some(printable(&recording.offer())))
+        }
         (SetupError::Recording { name, source }, _) => InputStream::refused(&name, source.into()),
     }
 }
@@ -215,7 +208,7 @@ fn agent_request(
     Ok((Selected::Agent(chosen), request))
 }
 
-/// A model behind an endpoint: it has no process, and what was said before is in the journal.
+/// A model behind an endpoint: it has no process, and its history is in the journal.
 fn model_request(args: &RunArgs) -> Result<Request, Failure> {
     if args.fork.is_some() || args.r#continue {
         return Err(Failure::usage(
@@ -224,16 +217,9 @@ fn model_request(args: &RunArgs) -> Result<Request, Failure> {
         ));
     }
     let prompt = PromptSource::read(&args.prompt)?;
-    let resume = match &args.resume {
-        Some(response) => Resume::Session(response.clone()),
-        None => Resume::Fresh,
-    };
-    Ok(plain_request(
-        args,
-        prompt.text,
-        resume,
-        cwd(args.cwd.as_deref())?,
-    ))
+    let resume = args.resume.clone().map_or(Resume::Fresh, Resume::Session);
+    let cwd = cwd(args.cwd.as_deref())?;
+    Ok(plain_request(args, prompt.text, resume, cwd))
 }
 
 fn replay_request(args: &RunArgs) -> Result<Request, Failure> {
@@ -274,11 +260,9 @@ fn listed(chosen: &engines::SelectedAgent, permissions: &Permissions) -> Option<
         Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow => return None,
     }
     Some(match chosen.listed(permissions) {
-        Some(list) => {
-            format!(
-                "runs without asking: {list}; everything else is denied (`--permissions listed`)"
-            )
-        }
+        Some(list) => format!(
+            "runs without asking: {list}; everything else is denied (`--permissions listed`)"
+        ),
         None => "nothing runs without asking, and whatever the agent asks for is denied \
                  (`--permissions listed`, and the list is empty)"
             .to_owned(),
@@ -290,11 +274,7 @@ pub(crate) fn refused(err: engines::Error) -> Failure {
         engines::Error::NoneInstalled | engines::Error::NotFound { .. } => Code::Failed,
         _ => Code::Usage,
     };
-    Failure::Message {
-        code,
-        hint: err.hint(),
-        message: chain(&err),
-    }
+    Failure::new(code, chain(&err)).hint(err.hint())
 }
 
 /// The agent that was asked for by the prompt, else `selected` by a flag, a session or the config, else the first
@@ -306,11 +286,11 @@ fn choose(
     prompt: &PromptSource,
 ) -> Result<Box<engines::SelectedAgent>, Failure> {
     let by_prompt = prompt.resume.as_ref().map(|it| &*it.0);
-    if let (Some(flag), Some(said)) = (args.engine.as_deref(), by_prompt)
-        && flag != said
+    if let (Some(flag), Some(named)) = (args.engine.as_deref(), by_prompt)
+        && flag != named
     {
         return Err(Failure::usage(
-            format!("the prompt goes on with a session of {said}, and `--engine` says {flag}"),
+            format!("the prompt resumes a session of {named}, and `--engine` says {flag}"),
             "leave one of them out",
         ));
     }
@@ -348,23 +328,23 @@ fn interaction(chosen: &engines::SelectedAgent, mode: Mode, is_attended: bool) -
 }
 
 fn resume(args: &RunArgs, prompt: &PromptSource) -> Result<Resume, Failure> {
-    let said = prompt.resume.as_ref().map(|it| &it.1);
+    let named = prompt.resume.as_ref().map(|it| &it.1);
     let flag = args.resume.as_ref().or(args.fork.as_ref());
-    if let (true, Some(said)) = (args.r#continue, said) {
+    if let (true, Some(named)) = (args.r#continue, named) {
         return Err(Failure::usage(
-            format!("the prompt goes on with session `{said}`, and `--continue` with the newest"),
+            format!("the prompt resumes session `{named}`, and `--continue` with the newest"),
             "leave one of them out",
         ));
     }
-    if let (Some(flag), Some(said)) = (flag, said)
-        && flag != said
+    if let (Some(flag), Some(named)) = (flag, named)
+        && flag != named
     {
         return Err(Failure::usage(
-            format!("the prompt goes on with session `{said}`, and the flag says `{flag}`"),
+            format!("the prompt resumes session `{named}`, and the flag says `{flag}`"),
             "leave one of them out",
         ));
     }
-    Ok(match (&args.fork, args.resume.as_ref().or(said)) {
+    Ok(match (&args.fork, args.resume.as_ref().or(named)) {
         (Some(id), _) => Resume::Fork(id.clone()),
         (None, Some(id)) => Resume::Session(id.clone()),
         (None, None) if args.r#continue => Resume::Latest,
@@ -380,7 +360,7 @@ fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure>
         return Ok(None);
     };
     let found = store::runtime()?.block_on(async {
-        let journal = store::open(&folder, None).await?;
+        let journal = store::open(&folder, None, OpenMode::ReadWrite).await?;
         store::find(&*journal, id).await
     });
     match found {
@@ -412,23 +392,17 @@ fn native(
     else {
         return Ok(resume);
     };
+    let id = printable(id);
     if session.engine != chosen.name {
-        let engine = printable(&session.engine);
+        let (engine, name) = (printable(&session.engine), &chosen.name);
         return Err(Failure::usage(
-            format!(
-                "session `{}` is one of {engine}, not of {}",
-                printable(id),
-                chosen.name
-            ),
+            format!("session `{id}` is one of {engine}, not of {name}"),
             format!("add `--engine {engine}`"),
         ));
     }
     let Some(native) = session.native.map(|it| it.to_string()) else {
         return Err(Failure::usage(
-            format!(
-                "the agent has not named session `{}`, so it cannot be resumed",
-                printable(id)
-            ),
+            format!("the agent has not named session `{id}`, so it cannot be resumed"),
             "leave `--resume` and `--fork` out to begin a new one",
         ));
     };
@@ -438,9 +412,9 @@ fn native(
     })
 }
 
-/// Where the agent works: as said, else the nearest git root, else here.
-fn cwd(said: Option<&Path>) -> Result<PathBuf, Failure> {
-    let here = said.unwrap_or(Path::new("."));
+/// Where the agent works: as the flag says, else the nearest git root, else here.
+fn cwd(flag: Option<&Path>) -> Result<PathBuf, Failure> {
+    let here = flag.unwrap_or(Path::new("."));
     let failed = |err: io::Error| {
         let hint = Some("name a folder that exists with `--cwd`");
         Failure::io(&format!("cannot work in `{}`", here.display()), &err, hint)
@@ -450,7 +424,7 @@ fn cwd(said: Option<&Path>) -> Result<PathBuf, Failure> {
         return Err(failed(io::ErrorKind::NotADirectory.into()));
     }
     let root = here.ancestors().find(|it| it.join(".git").exists());
-    Ok(match (said, root) {
+    Ok(match (flag, root) {
         (None, Some(root)) => root.to_owned(),
         (Some(_), _) | (None, None) => here,
     })

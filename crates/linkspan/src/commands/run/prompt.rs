@@ -1,4 +1,4 @@
-//! The prompt, and what else was said by it: a line that names a session to go on with.
+//! The prompt, and the line in it that names a session to resume.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -39,22 +39,22 @@ impl PromptSource {
     /// Words with something from stdin among them. That is what the words are about, a diff or a log,
     /// so nothing in it names a session.
     fn mixed(words: &[String]) -> Result<Self, Failure> {
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         for word in words {
-            said.push(if word == "-" { stdin()? } else { word.clone() });
+            parts.push(if word == "-" { stdin()? } else { word.clone() });
         }
-        let text = said.join(" ");
+        let text = parts.join(" ");
         Self::checked(Self { text, resume: None })
     }
 
-    fn of(said: &str) -> Result<Self, Failure> {
-        let (rest, resume) = resume::strip(said);
+    fn of(prompt_text: &str) -> Result<Self, Failure> {
+        let (rest, resume) = resume::strip(prompt_text);
         let resume = resume.filter(|(engine, _)| engines::find(engine).is_some());
         // Without such a line a prompt is not touched.
         let text = if resume.is_some() {
             rest
         } else {
-            said.to_owned()
+            prompt_text.to_owned()
         };
         Self::checked(Self { text, resume })
     }
@@ -103,16 +103,16 @@ mod tests {
 
     #[test]
     fn an_unknown_program_is_prose() {
-        let said = "what does `vagrant resume box` do?\n`vagrant resume box`";
-        let prompt = PromptSource::of(said).unwrap();
-        assert_eq!((&*prompt.text, prompt.resume), (said, None));
+        let prompt_text = "what does `vagrant resume box` do?\n`vagrant resume box`";
+        let prompt = PromptSource::of(prompt_text).unwrap();
+        assert_eq!((&*prompt.text, prompt.resume), (prompt_text, None));
     }
 
     #[test]
     fn any_other_prompt_stays_as_it_is() {
-        let said = " a\r\nb \n";
-        let prompt = PromptSource::of(said).unwrap();
-        assert_eq!((&*prompt.text, prompt.resume), (said, None));
+        let prompt_text = " a\r\nb \n";
+        let prompt = PromptSource::of(prompt_text).unwrap();
+        assert_eq!((&*prompt.text, prompt.resume), (prompt_text, None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The run on its way into the journal, where `linkspan serve` and `linkspan sessions` find it.
 //!
-//! A journal that cannot be used is no reason not to run: it is said once, and nothing is kept.
+//! A run does not need a usable journal: without one a warning is printed, and nothing is kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +15,23 @@ use tokio::time::sleep;
 use super::plan::SessionMeta;
 use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure, chain};
-use crate::store;
+use crate::store::{self, OpenMode};
 
-/// What others are told of who waits.
+/// The name of a waiting process, for other processes.
 const HOLDER: &str = "linkspan run";
 /// Interval between attempts to acquire a session that is held.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
-/// Tries after which its owner is asked again to let go of it.
+/// Tries after which its owner is asked again to release it.
 const ASK_AGAIN: u32 = 100;
 
 /// The log of the run's session, or none where the journal cannot be used. Fails only where another program has
 /// the session and waiting is not wanted.
 pub(super) async fn open(args: &RunArgs, kept: &SessionMeta) -> Result<SessionLog, Failure> {
     let opened = match store::folder(&args.data) {
-        Ok(folder) => store::open(&folder, kept.cut).await.map(|it| (folder, it)),
+        Ok(folder) => {
+            let journal = store::open(&folder, kept.cut, OpenMode::ReadWrite).await;
+            journal.map(|it| (folder, it))
+        }
         Err(failure) => Err(failure),
     };
     let (folder, journal) = match opened {
@@ -41,14 +44,12 @@ pub(super) async fn open(args: &RunArgs, kept: &SessionMeta) -> Result<SessionLo
     let locks = Locks::new(folder.join("waiting"));
     match claim(journal, kept, args.no_wait, &locks).await {
         Ok(Claim::Acquired(log)) => Ok(*log),
-        Ok(Claim::Busy { pid }) => Err(Failure::Message {
-            code: Code::Busy,
-            message: format!(
-                "session `{}` is in use by process {pid}",
-                exit::printable(kept.native.as_deref().unwrap_or_default()),
-            ),
-            hint: Some("leave `--no-wait` out to wait for it".to_owned()),
-        }),
+        Ok(Claim::Busy { pid }) => {
+            let session = exit::printable(kept.native.as_deref().unwrap_or_default());
+            let message = format!("session `{session}` is in use by process {pid}");
+            let hint = "leave `--no-wait` out to wait for it".to_owned();
+            Err(Failure::new(Code::Busy, message).hint(Some(hint)))
+        }
         Err(err) => {
             not_kept(&err);
             Ok(SessionLog::off())
@@ -56,7 +57,7 @@ pub(super) async fn open(args: &RunArgs, kept: &SessionMeta) -> Result<SessionLo
     }
 }
 
-/// A model is told what the session holds.
+/// Gives a model the history of the session.
 pub(super) async fn recall(log: &mut SessionLog, setup: &mut Setup) {
     let Some(session) = log.session() else {
         return;
@@ -74,7 +75,7 @@ pub(super) async fn recall(log: &mut SessionLog, setup: &mut Setup) {
     }
 }
 
-/// Stores the prompt, so that everybody sees it before the agent says anything; none where nothing is kept.
+/// Stores the prompt before the agent starts; none where nothing is kept.
 pub(super) async fn announce(log: &mut SessionLog, prompt: Option<&str>) -> Option<Announced> {
     match log.announce(prompt?).await {
         Ok(announced) => announced,
@@ -123,7 +124,7 @@ enum Claim {
     },
 }
 
-/// The session's log; whoever else has the session, or came before, is waited for.
+/// The session's log; waits for its owner and for the processes that came before.
 async fn claim(
     journal: Arc<dyn Journal>,
     kept: &SessionMeta,
@@ -144,13 +145,13 @@ async fn claim(
         let log = SessionLog::create(journal, session).await?;
         return Ok(Claim::Acquired(Box::new(log)));
     };
-    // The journal knows who has a session, not who came first. Without a queue there is no order, but
-    // still only one at a time.
+    // The journal knows the owner of a session, not the order of those who wait. Without a queue there is
+    // no order, but still only one at a time.
     let place = locks.queue("journal", session.id.as_str(), HOLDER).await;
     let place = place.ok();
     let ahead = place.as_ref().and_then(locks::QueueSlot::held);
-    let mut told = ahead.map(|it| it.pid.to_string());
-    if let Some(pid) = &told {
+    let mut shown_pid = ahead.map(|it| it.pid.to_string());
+    if let Some(pid) = &shown_pid {
         if no_wait {
             return Ok(Claim::Busy { pid: pid.clone() });
         }
@@ -169,12 +170,13 @@ async fn claim(
         if no_wait {
             return Ok(Claim::Busy { pid });
         }
-        if told.as_ref() != Some(&pid) {
+        if shown_pid.as_ref() != Some(&pid) {
             waiting(&pid);
-            told = Some(pid);
+            shown_pid = Some(pid);
         }
         if n_tries.is_multiple_of(ASK_AGAIN) {
-            // A server keeps the agents of idle sessions for a while; who cannot be asked is waited for.
+            // A server keeps the agents of idle sessions warm, and the lease with them. If the request
+            // fails, waiting still helps.
             hub::request_release(&*journal, &session.id).await.ok();
         }
         n_tries = n_tries.wrapping_add(1);
@@ -191,7 +193,7 @@ async fn find(
         return Ok(None);
     };
     let found = journal.find_native(&SessionId::new(native)).await?;
-    // Who names a session means it; the newest one of an engine is a session of that engine.
+    // A named session may be of any engine; `--continue` means the newest one of this engine.
     Ok(found.filter(|it| !kept.is_latest || it.engine == kept.engine))
 }
 

@@ -1,4 +1,4 @@
-//! An agent is started, and its prompt is in the journal before it says anything.
+//! Starts the agent of a run; its prompt is in the journal before its first event.
 
 use hub::{Announced, SessionLog, Worker};
 use runner::StartError;
@@ -9,14 +9,7 @@ use super::recording;
 use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure};
 
-/// A session at work.
-pub(super) struct Started {
-    pub(super) worker: Worker,
-    /// The prompt as the journal has it already.
-    pub(super) announced: Option<Announced>,
-}
-
-/// A run in the newest session, of which nobody knows yet where the journal keeps it.
+/// A run in the newest session: only its agent can tell which one that is.
 pub(super) struct Unplaced {
     pub(super) kept: SessionMeta,
     pub(super) prompt: Option<String>,
@@ -31,9 +24,12 @@ impl Unplaced {
     }
 }
 
-/// Starts the agent, with the journal open for what it tells. The prompt is stored before, but not before
-/// the session is free: who does not want to wait for it leaves nothing behind.
-pub(super) async fn started(args: &RunArgs, plan: RunPlan) -> Result<Started, Failure> {
+/// Starts the agent, with the journal open for its events, and returns the prompt as it is stored. It is stored
+/// before the agent starts, but not before the session is free, so that `--no-wait` leaves nothing behind.
+pub(super) async fn started(
+    args: &RunArgs,
+    plan: RunPlan,
+) -> Result<(Worker, Option<Announced>), Failure> {
     let RunPlan {
         mut setup,
         kept,
@@ -47,10 +43,10 @@ pub(super) async fn started(args: &RunArgs, plan: RunPlan) -> Result<Started, Fa
         false => recording::open(args, &kept).await?,
     };
     recording::recall(&mut log, &mut setup).await;
-    if let Err(err) = setup
-        .take_lock(|held| exit::print_line(&waiting(held)))
-        .await
-    {
+    let waiting = |held: &LockHolder| {
+        exit::print_line(&format!("linkspan: waiting for {held}\n"));
+    };
+    if let Err(err) = setup.take_lock(waiting).await {
         recording::discard(log).await;
         return Err(not_started(err));
     }
@@ -62,16 +58,12 @@ pub(super) async fn started(args: &RunArgs, plan: RunPlan) -> Result<Started, Fa
     let mut worker = Worker::new(log, permissions);
     worker.set_ask_limit(ask_limit);
     match worker.start_now(setup, |_| ()).await {
-        Ok(()) => Ok(Started { worker, announced }),
+        Ok(()) => Ok((worker, announced)),
         Err(err) => {
             recording::not_started(worker.into_log(), &err, announced.as_ref()).await;
             Err(not_started(err))
         }
     }
-}
-
-fn waiting(held: &LockHolder) -> String {
-    format!("linkspan: waiting for {held}\n")
 }
 
 fn not_started(err: StartError) -> Failure {
@@ -83,9 +75,5 @@ fn not_started(err: StartError) -> Failure {
         | StartError::Marker(_)
         | StartError::Lock { .. } => (Code::Failed, None),
     };
-    Failure::Message {
-        code,
-        message: exit::chain(&err),
-        hint: hint.map(str::to_owned),
-    }
+    Failure::new(code, exit::chain(&err)).hint(hint.map(str::to_owned))
 }

@@ -23,10 +23,10 @@ const PLAIN: &str = "\x1b[0m";
 #[derive(Debug)]
 pub(super) struct StatusLine {
     calls: Vec<ShownCall>,
-    /// The run goes on since then; nothing was heard of the model since the last change.
+    /// When the model was last active, while a run is open.
     waiting_since: Option<Instant>,
     has_begun: bool,
-    /// The ask that was told last, and nothing after it.
+    /// The ask that the transcript ends with.
     last_ask: Option<String>,
     /// A question is open: hide the status line.
     is_paused: bool,
@@ -186,6 +186,7 @@ impl StatusLine {
         }
         let mark = FRAMES[self.n_ticks % FRAMES.len()];
         let took = format!(" · {}s", took.as_secs());
+        // Some room on the right: a terminal that is full to the last column wraps the line.
         let room = columns.saturating_sub(took.chars().count() + 4);
         format!("{mark} {}{took}", cut(&display_safe(&what), room))
     }

@@ -48,6 +48,7 @@ impl Tty {
         loop {
             if self.typing.is_none() {
                 let file = self.file.try_clone().ok()?;
+                // A thread, because tokio cannot wait for a terminal, and a read of it has no time-out.
                 let (tx, rx) = oneshot::channel();
                 thread::spawn(move || tx.send(read(file)));
                 self.typing = Some(rx);

@@ -52,17 +52,13 @@ impl Log {
         let level = level.parse().unwrap_or(LevelFilter::INFO);
         let targets = Targets::new().with_targets(TARGETS.map(|it| (it, level)));
         let lines = fmt::layer().with_writer(queue.clone()).with_target(false);
+        let lines = match format {
+            "json" => lines.json().flatten_event(true).boxed(),
+            _ => lines.boxed(),
+        };
+        let subscriber = registry().with(lines.with_filter(targets));
         // A second subscriber is refused; this one is installed once.
-        match format {
-            "json" => {
-                let lines = lines.json().flatten_event(true).with_filter(targets);
-                tracing::subscriber::set_global_default(registry().with(lines)).ok();
-            }
-            _ => {
-                let lines = lines.with_filter(targets);
-                tracing::subscriber::set_global_default(registry().with(lines)).ok();
-            }
-        }
+        tracing::subscriber::set_global_default(subscriber).ok();
         Self {
             queue,
             waiting: Some(rx),

@@ -70,7 +70,7 @@ pub(super) const CLAUDE: &[KeySpec] = &[
     KeySpec {
         name: "use_api_billing",
         kind: ValueKind::SwitchOrAuto,
-        preset: Preset::Auto,
+        preset: Preset::Text("auto"),
         variable: None,
         summary: "hand `ANTHROPIC_API_KEY` on to Claude Code; `auto` does so if it has no login of its own",
     },
@@ -101,7 +101,7 @@ pub(super) const CODEX: &[KeySpec] = &[
     KeySpec {
         name: "use_api_billing",
         kind: ValueKind::SwitchOrAuto,
-        preset: Preset::Auto,
+        preset: Preset::Text("auto"),
         variable: None,
         summary: "hand `CODEX_API_KEY`, else `OPENAI_API_KEY`, on to Codex; `auto` does so if it has no login of its own",
     },

@@ -125,15 +125,15 @@ pub(super) const SERVE: &[KeySpec] = &[
     KeySpec {
         name: "log_format",
         kind: ValueKind::Choice(&["text", "json"]),
-        preset: Preset::Unset,
+        preset: Preset::Text("text"),
         variable: Some("LINKSPAN_LOG_FORMAT"),
-        summary: "how the lines of the server's log are written; unset, `text`",
+        summary: "how the lines of the server's log are written",
     },
     KeySpec {
         name: "log_level",
         kind: ValueKind::Choice(&["off", "error", "warn", "info", "debug"]),
-        preset: Preset::Unset,
+        preset: Preset::Text("info"),
         variable: Some("LINKSPAN_LOG_LEVEL"),
-        summary: "the least important lines of the server's log; unset, `info`",
+        summary: "the least important lines of the server's log",
     },
 ];

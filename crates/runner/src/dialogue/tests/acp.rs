@@ -310,7 +310,7 @@ fn a_key_logs_in_and_a_user_does_not() {
     let mut stage = meet(json!([login, key]));
     stage.result(json!({}));
     expect![[r#"
-        initialize {"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"session":{"compaction":{},"notices":{}},"terminal":false},"clientInfo":{"name":"linkspan","version":"0.0.0"},"protocolVersion":1}
+        initialize {"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"session":{"compaction":{},"notices":{}},"terminal":false},"clientInfo":{"name":"linkspan","version":"0.1.0"},"protocolVersion":1}
         session/new {"cwd":"/workspace","mcpServers":[]}
         authenticate {"methodId":"key"}
         session/new {"cwd":"/workspace","mcpServers":[]}
@@ -337,7 +337,7 @@ fn the_chosen_login_is_used_or_the_reason_is_reported() {
     let mut stage = meet("browser");
     stage.result(json!({}));
     expect![[r#"
-        initialize {"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"session":{"compaction":{},"notices":{}},"terminal":false},"clientInfo":{"name":"linkspan","version":"0.0.0"},"protocolVersion":1}
+        initialize {"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"session":{"compaction":{},"notices":{}},"terminal":false},"clientInfo":{"name":"linkspan","version":"0.1.0"},"protocolVersion":1}
         session/new {"cwd":"/workspace","mcpServers":[]}
         authenticate {"methodId":"browser"}
         session/new {"cwd":"/workspace","mcpServers":[]}

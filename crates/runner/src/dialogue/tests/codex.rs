@@ -250,7 +250,7 @@ fn codex_is_logged_in_with_a_key_that_is_shown_to_nobody() {
     stage.act(|it, out| it.prompt(&"go".into(), out));
     stage.hear(r#"{"id":1,"result":{}}"#);
     expect![[r#"
-        initialize {"clientInfo":{"name":"linkspan","title":"linkspan","version":"0.0.0"}}
+        initialize {"clientInfo":{"name":"linkspan","title":"linkspan","version":"0.1.0"}}
         initialized null
     "#]]
     .assert_eq(&stage.said());

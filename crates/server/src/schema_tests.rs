@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use journal::State;
-use runner::{AskDefault, Mode};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -45,8 +44,13 @@ macro_rules! stand_in {
 
 stand_in!(Time, json!({ "type": "string", "format": "date-time" }));
 stand_in!(StateName, one_of(State::ALL.map(State::name)));
-stand_in!(ModeName, one_of(Mode::names()));
-stand_in!(AskDefaultName, one_of(AskDefault::NAMES.iter().copied()));
+stand_in!(
+    RunOptionsFields,
+    json!({
+        "type": "object",
+        "properties": derived("../runner/src/options.schema.json")["properties"],
+    })
+);
 stand_in!(AnswerName, one_of(["allow", "allow_always", "deny"]));
 stand_in!(AskRef, json!({ "$ref": "#/components/schemas/Ask" }));
 stand_in!(
@@ -54,31 +58,10 @@ stand_in!(
     json!({ "$ref": "#/components/schemas/Outcome" })
 );
 
-/// The options of a run, whose type is another crate's; a test of `openapi` compares the names.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only its schema is used")]
-pub(crate) struct RunOptionsFields {
-    /// By the agent's own name for it.
-    model: Option<String>,
-    /// The reasoning effort, in the agent's own terms.
-    effort: Option<String>,
-    permissions: Option<ModeName>,
-    /// Tools that may run without a question, instead of those of the config; an empty list allows nothing.
-    allow: Option<Vec<String>>,
-    /// Tools that may not run at all.
-    #[schemars(default)]
-    deny: Vec<String>,
-    output_style: Option<String>,
-    verbosity: Option<String>,
-    /// The speed of a recording; 0 does not wait.
-    #[schemars(range(min = 0.0))]
-    speed: Option<f64>,
-    /// Seconds that an ask may wait for its answer; 0 waits for ever.
-    #[schemars(range(min = 0.0))]
-    ask_timeout: Option<f64>,
-    /// The answer to an ask that times out.
-    ask_default: Option<AskDefaultName>,
+/// A schema that another crate derives. Read when the test runs: it may just have been rewritten.
+fn derived(path: &str) -> Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Value {
@@ -143,8 +126,7 @@ fn bodies() -> Vec<(String, Value)> {
 
 /// The canonical events, as `model` derives them.
 fn events() -> Map<String, Value> {
-    // Read when the test runs: `model` may just have rewritten it.
-    let text = std::fs::read_to_string("../../docs/linkspan.schema.json").unwrap();
+    let text = derived("../../docs/linkspan.schema.json").to_string();
     let text = text.replace("#/$defs/", "#/components/schemas/");
     let mut event: Map<String, Value> = serde_json::from_str(&text).unwrap();
     let Some(Value::Object(mut all)) = event.remove("$defs") else {

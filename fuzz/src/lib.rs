@@ -1,9 +1,12 @@
 //! What the fuzz targets share: streams cut anywhere, and the laws every stream of events obeys.
 //!
-//! Run with `cargo xtask fuzz`. The inputs of a reader begin with two bytes of choice: which writer
-//! and profile, and how the rest is cut into chunks. `corpus/` keeps a few short recordings.
+//! Run with `cargo xtask fuzz`, which fuzzes every reader of the registry. The inputs of a reader begin
+//! with two bytes of choice: which writer and profile, and how the rest is cut into chunks.
+//! `corpus/reader_NAME` keeps a few short recordings of a format.
 
 mod invariants;
+
+use std::sync::LazyLock;
 
 use formats::convert::Converter;
 use formats::registry::{self, FORMATS, Format, ProfileInfo};
@@ -11,6 +14,19 @@ use formats::{ReaderConfig, WriterConfig};
 use model::End;
 
 pub use invariants::check_invariants;
+
+/// The format that this process fuzzes, by the environment.
+pub fn reader() -> Option<&'static str> {
+    static READER: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("READER").ok());
+    READER.as_deref()
+}
+
+/// Prints the formats that can be read, one per line.
+pub fn print_readers() {
+    for format in FORMATS.iter().filter(|it| it.reader.is_some()) {
+        println!("{}", format.name);
+    }
+}
 
 /// Sends a stream through one reader, into the writer that its first byte chooses.
 ///
@@ -55,7 +71,7 @@ fn convert<'a>(
     out
 }
 
-/// The writer and profile that a byte stands for.
+/// The writer and profile that a byte chooses.
 fn target(choice: u8) -> (&'static Format, Option<&'static ProfileInfo>) {
     let writers = FORMATS.iter().filter(|it| it.writer.is_some());
     let targets: Vec<_> = writers

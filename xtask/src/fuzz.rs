@@ -3,6 +3,7 @@
 //! cargo-fuzz wants nightly for its sanitizers; libFuzzer itself only needs the coverage
 //! instrumentation that stable rustc can emit, so the flags are given here by hand. Runs
 //! work on a copy of the corpus: a finding is kept under `target/fuzz`, the tree stays clean.
+//! The target `reader` is run once for each format that can be read, and names them itself.
 
 use std::{
     fs,
@@ -21,6 +22,9 @@ use crate::{
 pub(crate) const SHORT: u32 = 10;
 /// Seconds per target in `cargo xtask soak`.
 pub(crate) const LONG: u32 = 600;
+
+/// The target for all readers.
+const READER: &str = "reader";
 
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -41,13 +45,14 @@ pub(crate) fn run(seconds: u32) -> Result<Warnings> {
     let work = target_dir()?.join("fuzz");
     let binaries = build(&manifest, &work)?;
     let mut failures = Vec::new();
-    for target in &targets {
-        print_line(&format!("fuzz {target}: {seconds} s"));
-        match fuzz(target, &binaries.join(target), &work, seconds) {
-            Ok(n_runs) => print_line(&format!("fuzz {target}: {n_runs} runs")),
+    for job in jobs(&targets, &binaries)? {
+        let name = &job.name;
+        print_line(&format!("fuzz {name}: {seconds} s"));
+        match fuzz(&job, &work, seconds) {
+            Ok(n_runs) => print_line(&format!("fuzz {name}: {n_runs} runs")),
             Err(err) => {
                 print_line(&format!("{err:#}"));
-                failures.push(target.as_str());
+                failures.push(job.name);
             }
         }
     }
@@ -59,6 +64,36 @@ pub(crate) fn run(seconds: u32) -> Result<Warnings> {
         );
     }
     Ok(Warnings::new())
+}
+
+/// A target, for one reader where there is one for all of them.
+struct Job {
+    /// Also the name of its corpus.
+    name: String,
+    binary: PathBuf,
+    reader: Option<String>,
+}
+
+fn jobs(targets: &[String], binaries: &Path) -> Result<Vec<Job>> {
+    let mut jobs = Vec::new();
+    for target in targets {
+        let binary = binaries.join(target);
+        if target != READER {
+            jobs.push(Job {
+                name: target.clone(),
+                binary,
+                reader: None,
+            });
+            continue;
+        }
+        let names = String::from_utf8(capture(&mut Command::new(&binary))?.stdout)?;
+        jobs.extend(names.lines().map(|reader| Job {
+            name: format!("{target}_{reader}"),
+            binary: binary.clone(),
+            reader: Some(reader.to_owned()),
+        }));
+    }
+    Ok(jobs)
 }
 
 fn targets(manifest: &Path) -> Result<Vec<String>> {
@@ -95,13 +130,15 @@ fn host() -> Result<String> {
 }
 
 /// Fuzzes one target and returns how many inputs it ran.
-fn fuzz(target: &str, binary: &Path, work: &Path, seconds: u32) -> Result<String> {
-    let corpus = work.join("corpus").join(target);
-    let artifacts = work.join("artifacts").join(target);
-    copy_corpus(&root().join("fuzz/corpus").join(target), &corpus)?;
+fn fuzz(job: &Job, work: &Path, seconds: u32) -> Result<String> {
+    let name = &job.name;
+    let corpus = work.join("corpus").join(name);
+    let artifacts = work.join("artifacts").join(name);
+    copy_corpus(&root().join("fuzz/corpus").join(name), &corpus)?;
     fs::create_dir_all(&artifacts)?;
-    let log = work.join(format!("{target}.log"));
-    let status = Command::new(binary)
+    let log = work.join(format!("{name}.log"));
+    let status = Command::new(&job.binary)
+        .envs(job.reader.iter().map(|it| ("READER", it)))
         .arg(format!("-max_total_time={seconds}"))
         .args([
             "-rss_limit_mb=2048",
@@ -117,16 +154,16 @@ fn fuzz(target: &str, binary: &Path, work: &Path, seconds: u32) -> Result<String
         .stdout(Stdio::null())
         .stderr(fs::File::create(&log)?)
         .status()
-        .with_context(|| format!("cannot start `{}`", binary.display()))?;
-    let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+        .with_context(|| format!("cannot start `{}`", job.binary.display()))?;
+    let output = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
     if !status.success() {
         bail!(
-            "fuzz {target} failed: {status}, see {}\n{}",
+            "fuzz {name} failed: {status}, see {}\n{}",
             log.display(),
-            reason(&said)
+            reason(&output)
         );
     }
-    let n_runs = said
+    let n_runs = output
         .lines()
         .find_map(|it| it.strip_prefix("stat::number_of_executed_units:"));
     Ok(n_runs
@@ -136,14 +173,14 @@ fn fuzz(target: &str, binary: &Path, work: &Path, seconds: u32) -> Result<String
 }
 
 // A panic's own words stand far above the end, behind a backtrace and statistics.
-fn reason(said: &str) -> String {
-    let panic: Vec<&str> = said
+fn reason(output: &str) -> String {
+    let panic: Vec<&str> = output
         .lines()
         .skip_while(|it| !it.contains("panicked at"))
         .take(2)
         .collect();
     if panic.is_empty() {
-        tail(said)
+        tail(output)
     } else {
         panic.join("\n")
     }

@@ -1,6 +1,6 @@
 //! One stream through one reader into one writer.
 
-use model::{Body, End, Event, Losses, Reader, Sink, Writer};
+use model::{Body, End, Event, Frame, Losses, Reader, Sink, Writer};
 
 use crate::framing::{Framer, Framing};
 
@@ -10,6 +10,11 @@ pub struct Converter {
     framer: Framer,
     reader: Box<dyn Reader>,
     writer: Box<dyn Writer>,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
     n_events: u64,
     n_frames: u64,
     n_understood: u64,
@@ -21,59 +26,40 @@ impl Converter {
             framer: Framer::new(framing),
             reader,
             writer,
-            n_events: 0,
-            n_frames: 0,
-            n_understood: 0,
+            counts: Counts::default(),
         }
     }
 
     /// Takes the next bytes and appends everything that follows from them to `out`.
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        let Self {
-            framer,
-            reader,
-            writer,
-            n_events,
-            n_frames,
-            n_understood,
-        } = self;
-        let mut sink = CountingSink {
-            writer: &mut **writer,
-            out,
-            n_events,
-            n_understood,
-        };
-        framer.push(chunk, &mut |frame| {
-            *n_frames += 1;
-            reader.frame(frame, &mut sink);
-        });
+        let (reader, mut sink) = (
+            &mut self.reader,
+            CountingSink {
+                writer: &mut *self.writer,
+                out,
+                counts: &mut self.counts,
+            },
+        );
+        self.framer
+            .push(chunk, &mut |frame| sink.read(reader, frame));
     }
 
     /// The input is over: closes what is open and appends the rest to `out`.
     pub fn end(&mut self, end: &End, out: &mut Vec<u8>) {
-        let Self {
-            framer,
-            reader,
-            writer,
-            n_events,
-            n_frames,
-            n_understood,
-        } = self;
-        let mut sink = CountingSink {
-            writer: &mut **writer,
-            out,
-            n_events,
-            n_understood,
-        };
-        framer.end(&mut |frame| {
-            *n_frames += 1;
-            reader.frame(frame, &mut sink);
-        });
+        let (reader, mut sink) = (
+            &mut self.reader,
+            CountingSink {
+                writer: &mut *self.writer,
+                out,
+                counts: &mut self.counts,
+            },
+        );
+        self.framer.end(&mut |frame| sink.read(reader, frame));
         // An end is made up where there is none: it says nothing about the lines.
-        let before = *sink.n_understood;
+        let before = sink.counts.n_understood;
         reader.end(end, &mut sink);
-        *sink.n_understood = before;
-        writer.end(out);
+        sink.counts.n_understood = before;
+        self.writer.end(out);
     }
 
     pub fn losses(&self) -> &Losses {
@@ -81,17 +67,17 @@ impl Converter {
     }
 
     pub fn n_events(&self) -> u64 {
-        self.n_events
+        self.counts.n_events
     }
 
     /// Lines, or other frames, that were read.
     pub fn n_frames(&self) -> u64 {
-        self.n_frames
+        self.counts.n_frames
     }
 
     /// True when there was something to read and none of it meant anything to the reader.
     pub fn is_foreign(&self) -> bool {
-        self.n_frames > 0 && self.n_understood == 0
+        self.counts.n_frames > 0 && self.counts.n_understood == 0
     }
 }
 
@@ -101,9 +87,7 @@ impl Clone for Converter {
             framer: self.framer.clone(),
             reader: self.reader.clone_box(),
             writer: self.writer.clone_box(),
-            n_events: self.n_events,
-            n_frames: self.n_frames,
-            n_understood: self.n_understood,
+            counts: self.counts,
         }
     }
 }
@@ -111,14 +95,20 @@ impl Clone for Converter {
 struct CountingSink<'a> {
     writer: &'a mut dyn Writer,
     out: &'a mut Vec<u8>,
-    n_events: &'a mut u64,
-    n_understood: &'a mut u64,
+    counts: &'a mut Counts,
+}
+
+impl CountingSink<'_> {
+    fn read(&mut self, reader: &mut Box<dyn Reader>, frame: Frame<'_>) {
+        self.counts.n_frames += 1;
+        reader.frame(frame, self);
+    }
 }
 
 impl Sink for CountingSink<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        *self.n_events += 1;
-        *self.n_understood += u64::from(is_understood(&event.body));
+        self.counts.n_events += 1;
+        self.counts.n_understood += u64::from(is_understood(&event.body));
         self.writer.event(event, self.out);
     }
 }

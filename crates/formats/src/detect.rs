@@ -7,7 +7,7 @@
 use model::Frame;
 use serde::de::IgnoredAny;
 
-use crate::framing::{Either, clean};
+use crate::framing::{Framer, clean};
 use crate::registry::{FORMATS, Format};
 
 /// Frames looked at; a stream whose first ones say nothing is not going to.
@@ -47,7 +47,7 @@ pub fn stored_by(head: &[u8]) -> Option<&'static str> {
 /// Looks at the head of a stream, piece by piece.
 #[derive(Clone, Debug, Default)]
 pub struct Detector {
-    framer: Either,
+    framer: Framer,
     n_frames: usize,
     n_bytes: usize,
     /// There was more than white space.
@@ -112,6 +112,7 @@ impl Detector {
         let text = clean(data).text;
         if self.n_frames == 1 {
             let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            // Pretty-printed JSON is cut into lines that are no JSON.
             self.is_document = text.starts_with(['{', '[']) && !is_json;
         }
         let mut claims = FORMATS.iter().filter(|it| (it.recognises)(&text));

@@ -20,7 +20,7 @@ pub struct Code {
     pub statuses: &'static [u16],
     /// The agents' and providers' own codes for it.
     pub words: &'static [&'static str],
-    /// What is said of it where no code tells, in lower case.
+    /// Words of its messages where there is no code, in lower case.
     pub phrases: &'static [&'static str],
 }
 
@@ -247,28 +247,28 @@ pub fn settle_with(error: &mut RunError<'_>, status: Option<u16>) {
 /// The code for what an agent calls `word`; nothing when the word has no rule.
 fn code_of(word: &str, status: Option<u16>, message: &str) -> Option<&'static str> {
     let vague = VAGUE.iter().find(|it| it.0 == word).map(|it| it.1);
-    let told = word.strip_prefix("http_").and_then(|it| it.parse().ok());
+    let in_word = word.strip_prefix("http_").and_then(|it| it.parse().ok());
     let exact = CODES
         .iter()
         .find(|it| it.name == word && vague.is_none() || it.words.contains(&word));
-    if exact.is_none() && vague.is_none() && told.is_none() {
+    if exact.is_none() && vague.is_none() && in_word.is_none() {
         return None;
     }
-    let said = message.to_ascii_lowercase();
+    let text = message.to_ascii_lowercase();
     let context = &CODES[0];
     // Providers have no status for it: they call it a bad request.
-    if exact.is_none_or(|it| it.name == "bad_request") && matches_text(context, &said) {
+    if exact.is_none_or(|it| it.name == "bad_request") && matches_text(context, &text) {
         return Some(context.name);
     }
     if let Some(exact) = exact {
         return Some(exact.name);
     }
-    let status = status.or(told).or_else(|| status_in(&said));
+    let status = status.or(in_word).or_else(|| status_in(&text));
     let by_status = |status: u16| CODES.iter().find(|it| it.statuses.contains(&status));
     let found = status
         .and_then(by_status)
         .or_else(|| CODES.iter().find(|it| is_quoted(it, message)))
-        .or_else(|| CODES.iter().find(|it| matches_text(it, &said)));
+        .or_else(|| CODES.iter().find(|it| matches_text(it, &text)));
     match (found, status) {
         (Some(it), _) => Some(it.name),
         (None, Some(500..)) => Some("server_error"),
@@ -277,8 +277,8 @@ fn code_of(word: &str, status: Option<u16>, message: &str) -> Option<&'static st
     }
 }
 
-fn matches_text(code: &Code, said: &str) -> bool {
-    code.phrases.iter().any(|it| said.contains(it))
+fn matches_text(code: &Code, text: &str) -> bool {
+    code.phrases.iter().any(|it| text.contains(it))
 }
 
 /// The answer of a provider, as JSON within a sentence.
@@ -288,11 +288,12 @@ fn is_quoted(code: &Code, message: &str) -> bool {
             message[..at].ends_with('"') && message[at + word.len()..].starts_with('"')
         })
     };
+    // Only in quotes: in prose, `forbidden` is a word like any other.
     code.words.iter().any(quoted)
 }
 
 /// An HTTP status within a sentence: three digits behind a word that announces them.
-fn status_in(said: &str) -> Option<u16> {
+fn status_in(text: &str) -> Option<u16> {
     let announced = [
         "error: ",
         "error ",
@@ -304,16 +305,16 @@ fn status_in(said: &str) -> Option<u16> {
         "\"code\":",
         "\"code\": ",
     ];
-    let bytes = said.as_bytes();
+    let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     (0..bytes.len()).find_map(|at| {
         let is_number = is_digit(at) && is_digit(at + 1) && is_digit(at + 2) && !is_digit(at + 3);
-        if !is_number || !said.is_char_boundary(at) {
+        if !is_number || !text.is_char_boundary(at) {
             return None;
         }
-        let before = &said[..at];
+        let before = &text[..at];
         let is_announced = at == 0 || announced.iter().any(|it| before.ends_with(it));
-        let status = said[at..at + 3].parse().ok();
+        let status = text[at..at + 3].parse().ok();
         status.filter(|it| is_announced && (400..600).contains(it))
     })
 }
@@ -447,8 +448,8 @@ mod tests {
             "error_max_turns",
             "x",
         ] {
-            let said = "status 429 too many requests";
-            assert_eq!(settled(word, said), (word.to_owned(), None));
+            let text = "status 429 too many requests";
+            assert_eq!(settled(word, text), (word.to_owned(), None));
         }
     }
 

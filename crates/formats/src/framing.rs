@@ -1,40 +1,46 @@
 //! Bytes to frames: bounded lines and server-sent events, and text that is safe to parse.
 
 mod clean;
-mod either;
 mod lines;
 mod sse;
 
 pub use clean::{Cleaned, Repair, clean};
-pub use either::Either;
 pub use lines::{HEAD_KEPT, Lines, MAX_LINE};
 pub use sse::{MAX_EVENT, Sse};
 
 use model::Frame;
 
+/// How a server-sent event stream can begin.
+const FIELDS: [&[u8]; 5] = [b":", b"data", b"event", b"id", b"retry"];
+
 /// How the frames of a format are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     Lines,
-    Sse,
     /// Server-sent events or plain lines of the same data; the first bytes tell.
     Either,
 }
 
-/// A framer of any kind.
+/// Cuts bytes into frames.
 #[derive(Clone, Debug)]
 pub enum Framer {
+    /// Too few bytes to tell; holds no more than the longest field name.
+    Undecided(Vec<u8>),
     Lines(Lines),
     Sse(Sse),
-    Either(Either),
+}
+
+impl Default for Framer {
+    fn default() -> Self {
+        Self::Undecided(Vec::new())
+    }
 }
 
 impl Framer {
     pub fn new(framing: Framing) -> Self {
         match framing {
             Framing::Lines => Self::Lines(Lines::default()),
-            Framing::Sse => Self::Sse(Sse::default()),
-            Framing::Either => Self::Either(Either::default()),
+            Framing::Either => Self::default(),
         }
     }
 
@@ -43,7 +49,17 @@ impl Framer {
         match self {
             Self::Lines(it) => it.push(chunk, frames),
             Self::Sse(it) => it.push(chunk, frames),
-            Self::Either(it) => it.push(chunk, frames),
+            Self::Undecided(head) => {
+                head.extend_from_slice(chunk);
+                let rest = begin(head);
+                head.drain(..rest);
+                if head.is_empty() || is_undecided(head) {
+                    return;
+                }
+                let head = std::mem::take(head);
+                self.decide(&head);
+                self.push(&head, frames);
+            }
         }
     }
 
@@ -52,7 +68,78 @@ impl Framer {
         match self {
             Self::Lines(it) => it.end(frames),
             Self::Sse(it) => it.end(frames),
-            Self::Either(it) => it.end(frames),
+            Self::Undecided(head) => {
+                let head = std::mem::take(head);
+                if !head.is_empty() {
+                    self.decide(&head);
+                    self.push(&head, frames);
+                    self.end(frames);
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self, head: &[u8]) {
+        *self = if FIELDS.iter().any(|field| head.starts_with(field)) {
+            Self::Sse(Sse::default())
+        } else {
+            Self::Lines(Lines::default())
+        };
+    }
+}
+
+/// Where the first line with something on it begins.
+fn begin(head: &[u8]) -> usize {
+    let bom = if head.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    let blank = head[bom..].iter().take_while(|it| it.is_ascii_whitespace());
+    bom + blank.count()
+}
+
+/// True while more bytes could make it the name of a field, or the rest of a byte order mark.
+fn is_undecided(head: &[u8]) -> bool {
+    let could_be = |whole: &[u8]| head.len() < whole.len() && whole.starts_with(head);
+    FIELDS.iter().any(|field| could_be(field)) || could_be(b"\xef\xbb\xbf")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(text: &[u8], size: usize) -> Vec<String> {
+        let mut framer = Framer::default();
+        let mut seen = Vec::new();
+        let mut note = |frame: Frame<'_>| {
+            seen.push(match frame {
+                Frame::Data(data) => String::from_utf8_lossy(data).into_owned(),
+                Frame::Oversized { length, .. } => format!("<{length} bytes>"),
+            })
+        };
+        for chunk in text.chunks(size) {
+            framer.push(chunk, &mut note);
+        }
+        framer.end(&mut note);
+        seen
+    }
+
+    #[test]
+    fn the_first_line_decides_for_any_chunking() {
+        let cases: [(&[u8], &[&str]); 7] = [
+            (b"{\"a\":1}\n{\"b\":2}", &["{\"a\":1}", "{\"b\":2}"]),
+            (b"\n \r\n: hi\n\ndata: {}\n\n", &["{}"]),
+            (b"\xef\xbb\xbfevent: x\ndata: {}\n\n", &["{}"]),
+            (b"\xef\xbb\xbf{}\n", &["{}"]),
+            (b"da", &["da"]),
+            (b"dat\nx", &["dat", "x"]),
+            (b" \n", &[]),
+        ];
+        for (text, expected) in cases {
+            for size in 1..=text.len() {
+                assert_eq!(frames(text, size), expected, "{text:?} in chunks of {size}");
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct LastResponse {
     pub client: Option<ClientRun>,
     /// The model's text in it.
     pub text: String,
-    /// The calls it made and waits for: an endpoint goes on only when all of them are answered.
+    /// The calls it made and waits for: an endpoint continues only when all of them are answered.
     pub calls: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl History {
         match &closed.item {
             Item::Message(it) => {
                 let text = it.text.to_str().into_owned();
-                let said = match it.role {
+                let content = match it.role {
                     Role::User => MessageContent::User(Content::Text(text)),
                     Role::Assistant if text.is_empty() => return,
                     Role::Assistant => {
@@ -88,16 +88,17 @@ impl History {
                             tool_calls: Vec::new(),
                         }
                     }
+                    // What the agent program tells its model is its own affair.
                     Role::Harness => return,
                 };
-                self.push(it.id.as_str(), said);
+                self.push(it.id.as_str(), content);
             }
             Item::Reasoning(it) => {
-                let said = MessageContent::Reasoning {
+                let content = MessageContent::Reasoning {
                     content: it.text.to_str().into_owned(),
                     encrypted: it.encrypted.as_ref().map(|it| it.to_str().into_owned()),
                 };
-                self.push(it.id.as_str(), said);
+                self.push(it.id.as_str(), content);
             }
             Item::Tool(it) if !it.server_side => self.called(it),
             Item::Tool(_)
@@ -120,11 +121,11 @@ impl History {
             (_, group) => {
                 let at = self.messages.len();
                 self.group = group.map(|it| (it.to_owned(), at));
-                let said = MessageContent::Assistant {
+                let content = MessageContent::Assistant {
                     content: None,
                     tool_calls: Vec::new(),
                 };
-                self.push(tool.id.as_str(), said);
+                self.push(tool.id.as_str(), content);
                 at
             }
         };
@@ -135,12 +136,12 @@ impl History {
             return self.calls.push(tool.id.to_string());
         };
         let text = content::text(&result.content).to_str().into_owned();
-        let said = MessageContent::Tool {
+        let content = MessageContent::Tool {
             call: tool.id.to_string(),
             error: result.is_error.then(|| text.clone()),
             content: Content::Text(text),
         };
-        self.push(&format!("{}:result", tool.id), said);
+        self.push(&format!("{}:result", tool.id), content);
     }
 
     /// A client may tell what it likes: an answer counts where a call waits for it.
@@ -153,12 +154,12 @@ impl History {
         };
         let is_answer = |it: &ThreadMessage| matches!(&it.content, MessageContent::Tool { call, .. } if *call == answer.call);
         if self.messages.iter().any(waits) && !self.messages.iter().any(is_answer) {
-            let said = MessageContent::Tool {
+            let content = MessageContent::Tool {
                 call: answer.call.clone(),
                 content: Content::Text(answer.text.clone()),
                 error: answer.error.clone(),
             };
-            self.push(&answer.id, said);
+            self.push(&answer.id, content);
         }
     }
 
@@ -182,10 +183,10 @@ impl History {
         self.group = None;
     }
 
-    fn push(&mut self, id: &str, said: MessageContent) {
+    fn push(&mut self, id: &str, content: MessageContent) {
         self.messages.push(ThreadMessage {
             id: id.to_owned(),
-            content: said,
+            content,
         });
     }
 }

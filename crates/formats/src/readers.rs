@@ -8,6 +8,7 @@ pub(crate) mod claude;
 pub(crate) mod codex;
 mod content;
 pub(crate) mod gemini;
+mod growing_text;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
@@ -16,13 +17,14 @@ mod missing_end;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod openresponses;
+mod plans;
+mod recent;
 mod session_tracker;
 mod subagents;
 #[cfg(test)]
 mod test_notation;
 #[cfg(test)]
 mod test_support;
-mod todos;
 
 pub use lifecycle::ItemIds;
 pub(crate) use machine::machine;

@@ -97,10 +97,15 @@ const FORMAT: Format = Format {
     summary: "",
     framing: Framing::Lines,
     reader: None,
+    // A format that is only written claims no frame.
     recognises: |_| false,
     writer: None,
     profiles: &[],
 };
+
+const fn profile(name: &'static str, summary: &'static str) -> ProfileInfo {
+    ProfileInfo { name, summary }
+}
 
 const fn written(new: NewWriter, stream_kind: StreamKind) -> Option<WriterInfo> {
     Some(WriterInfo {
@@ -157,14 +162,8 @@ pub const FORMATS: &[Format] = &[
             StreamKind::Lines,
         ),
         profiles: &[
-            ProfileInfo {
-                name: "upstream",
-                summary: "the field names and habits of takopi 0.22.3",
-            },
-            ProfileInfo {
-                name: "debug",
-                summary: "more notes: tools, servers, plans, unknown frames",
-            },
+            profile("upstream", "the field names and habits of takopi 0.22.3"),
+            profile("debug", "more notes: tools, servers, plans, unknown frames"),
         ],
         ..FORMAT
     },
@@ -177,14 +176,8 @@ pub const FORMATS: &[Format] = &[
             has_links: true,
         }),
         profiles: &[
-            ProfileInfo {
-                name: "seed",
-                summary: "every tool call is a command named by its tool",
-            },
-            ProfileInfo {
-                name: "full",
-                summary: "no output is cut",
-            },
+            profile("seed", "every tool call is a command named by its tool"),
+            profile("full", "no output is cut"),
         ],
         ..FORMAT
     },
@@ -198,22 +191,16 @@ pub const FORMATS: &[Format] = &[
             StreamKind::Lines,
         ),
         profiles: &[
-            ProfileInfo {
-                name: "external",
-                summary: "tools as ExternalToolAction and ExternalToolObservation",
-            },
-            ProfileInfo {
-                name: "native",
-                summary: "tools as the actions of openhands-tools, where there is one",
-            },
-            ProfileInfo {
-                name: "acp",
-                summary: "tools as ACP cards, and a closing FinishAction",
-            },
-            ProfileInfo {
-                name: "message",
-                summary: "one message per turn",
-            },
+            profile(
+                "external",
+                "tools as ExternalToolAction and ExternalToolObservation",
+            ),
+            profile(
+                "native",
+                "tools as the actions of openhands-tools, where there is one",
+            ),
+            profile("acp", "tools as ACP cards, and a closing FinishAction"),
+            profile("message", "one message per turn"),
         ],
         ..FORMAT
     },
@@ -226,10 +213,10 @@ pub const FORMATS: &[Format] = &[
             |config| Box::new(writers::acp::Acp::new(config)),
             StreamKind::Lines,
         ),
-        profiles: &[ProfileInfo {
-            name: "seed",
-            summary: "as the OpenHands CLI: reasoning as message, calls pending",
-        }],
+        profiles: &[profile(
+            "seed",
+            "as the OpenHands CLI: reasoning as message, calls pending",
+        )],
         ..FORMAT
     },
     Format {
@@ -242,10 +229,10 @@ pub const FORMATS: &[Format] = &[
             |config| Box::new(writers::ag_ui::AgUi::new(config)),
             StreamKind::Events,
         ),
-        profiles: &[ProfileInfo {
-            name: "thinking",
-            summary: "for clients before 0.0.45: THINKING_* events, no sub-agents",
-        }],
+        profiles: &[profile(
+            "thinking",
+            "for clients before 0.0.45: THINKING_* events, no sub-agents",
+        )],
     },
     Format {
         name: CANONICAL,

@@ -17,6 +17,7 @@ pub fn format(engine: &str, id: &str) -> Option<String> {
         IdForm::Rest => quoted(id),
     };
     let line = format!("`{engine} {words} {id_text}`");
+    // A line that could not be found again must not be offered.
     let (read_engine, read_id) = parse(&line)?;
     (read_engine == engine && read_id == id).then_some(line)
 }
@@ -43,6 +44,7 @@ pub fn strip(text: &str) -> (String, Option<(String, String)>) {
         }
     }
     let rest = kept.join("\n").trim().to_owned();
+    // A message of nothing but the line is still a prompt.
     if rest.is_empty() && last.is_some() {
         return ("continue".to_owned(), last);
     }

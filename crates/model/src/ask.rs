@@ -45,6 +45,28 @@ pub struct Deadline {
     pub decision: Decision,
 }
 
+impl<'a> Ask<'a> {
+    /// A question about no call, without anything to run.
+    pub fn new(
+        id: AskId<'a>,
+        kind: AskKind,
+        tool: impl Into<Cow<'a, str>>,
+        title: Text<'a>,
+    ) -> Self {
+        Self {
+            id,
+            kind,
+            item: None,
+            tool: tool.into(),
+            title,
+            description: None,
+            input: None,
+            suggestions: None,
+            deadline: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -70,6 +92,19 @@ pub struct AskSettled<'a> {
     /// The rules that were remembered.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub remembered: Option<Raw<'a>>,
+}
+
+impl<'a> AskSettled<'a> {
+    /// A settlement without words, with the input as it was asked.
+    pub fn new(id: AskId<'a>, decision: Decision) -> Self {
+        Self {
+            id,
+            decision,
+            message: None,
+            input: None,
+            remembered: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

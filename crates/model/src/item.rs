@@ -245,6 +245,24 @@ impl<'a> Item<'a> {
     }
 }
 
+impl<'a> From<Message<'a>> for Item<'a> {
+    fn from(message: Message<'a>) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl<'a> From<Reasoning<'a>> for Item<'a> {
+    fn from(reasoning: Reasoning<'a>) -> Self {
+        Self::Reasoning(reasoning)
+    }
+}
+
+impl<'a> From<Tool<'a>> for Item<'a> {
+    fn from(tool: Tool<'a>) -> Self {
+        Self::Tool(Box::new(tool))
+    }
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A derived tagged enum would buffer the object, and raw payloads do not survive that.
@@ -271,5 +289,55 @@ impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
         }
         let raw = <&'de RawValue>::deserialize(deserializer)?;
         read(raw.get()).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<'a> Message<'a> {
+    /// A message of its own, without pictures or files.
+    pub fn new(id: ItemId<'a>, role: Role, text: Text<'a>) -> Self {
+        Self {
+            id,
+            role,
+            group: None,
+            text,
+            parts: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Reasoning<'a> {
+    pub fn new(id: ItemId<'a>, text: Text<'a>) -> Self {
+        Self {
+            id,
+            group: None,
+            text,
+            signature: None,
+            encrypted: None,
+        }
+    }
+}
+
+impl<'a> PlanEntry<'a> {
+    pub fn new(text: Text<'a>, status: PlanStatus) -> Self {
+        Self {
+            key: None,
+            text,
+            status,
+            doing: None,
+        }
+    }
+}
+
+impl<'a> Compaction<'a> {
+    /// A compaction of which nothing more is known.
+    pub fn new(id: ItemId<'a>) -> Self {
+        Self {
+            id,
+            trigger: None,
+            summary: None,
+            tokens_before: None,
+            tokens_after: None,
+            detail: None,
+        }
     }
 }

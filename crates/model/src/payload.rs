@@ -235,6 +235,18 @@ impl<'a> From<Raw<'a>> for Text<'a> {
     }
 }
 
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
 impl Default for Text<'_> {
     fn default() -> Self {
         Self::EMPTY

@@ -149,6 +149,19 @@ pub struct Usage<'a> {
     pub detail: Option<Raw<'a>>,
 }
 
+impl Usage<'_> {
+    pub fn new(scope: Scope, basis: Basis, tokens: Tokens) -> Self {
+        Self {
+            scope,
+            basis,
+            tokens,
+            model: None,
+            cost_usd: None,
+            detail: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -222,4 +235,15 @@ pub struct ModelUsage<'a> {
     pub cost_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
+}
+
+impl<'a> ModelUsage<'a> {
+    pub fn new(model: impl Into<Cow<'a, str>>, tokens: Tokens) -> Self {
+        Self {
+            model: model.into(),
+            tokens,
+            cost_usd: None,
+            context_window: None,
+        }
+    }
 }

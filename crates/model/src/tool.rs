@@ -155,6 +155,32 @@ pub enum Change {
     Delete,
 }
 
+impl<'a> Tool<'a> {
+    /// A call whose input and result are not known yet.
+    pub fn new(id: ItemId<'a>, name: impl Into<Cow<'a, str>>, class: Class<'a>) -> Self {
+        Self {
+            id,
+            group: None,
+            name: name.into(),
+            input: None,
+            class,
+            server_side: false,
+            result: None,
+        }
+    }
+}
+
+impl<'a> ToolResult<'a> {
+    pub fn new(content: Raw<'a>, is_error: bool) -> Self {
+        Self {
+            content,
+            is_error,
+            structured: None,
+            meta: None,
+        }
+    }
+}
+
 impl<'a> Class<'a> {
     /// A class with only a kind and a title.
     pub fn plain(kind: ToolKind, title: Text<'a>) -> Self {

@@ -17,30 +17,28 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use model::{Binding, RunEnded, SessionBound, SessionId, Text};
+use model::{Binding, RunEnded, SessionBound, SessionId};
 
 use self::calls::AcpCalls;
 use self::end::ContextUsage;
 use self::requests::PendingRequests;
 use self::texts::AcpTexts;
+use super::input;
 use super::lifecycle::{FrameContext, Lifecycle};
 use super::machine::MessageReader;
 use super::subagents::Subagents;
-use super::{ReaderConfig, RunEnds, input};
 use crate::wire::acp::inbound::{self as wire, Line, Meta};
 use crate::wire::lenient::{Any, Object as _, read};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Acp {
     lifecycle: Lifecycle,
-    run_ends: RunEnds,
     session: AcpSession,
     requests: PendingRequests,
     texts: AcpTexts,
     calls: AcpCalls,
     subagents: Subagents,
     used: ContextUsage,
-    last_text: Option<Text<'static>>,
     was_cancelled: bool,
     /// The updates are history: a session is being loaded.
     is_replay: bool,
@@ -74,13 +72,15 @@ const MAX_COMMANDS: usize = 1024;
 impl Acp {
     /// Many answers say nothing: their result is empty, or `null`, which is nothing.
     fn is_response(&self, line: &Line<'_>) -> bool {
-        let is_told = line.result.0.is_some() || line.error.0.is_some();
-        (line.id.0).is_some_and(|id| is_told || self.requests.is_asked(id.get()))
+        let has_outcome = line.result.0.is_some() || line.error.0.is_some();
+        (line.id.0).is_some_and(|id| has_outcome || self.requests.of_client.has(id.get()))
     }
 
     /// Reads an update in its usual wrapping; false when it is something else.
-    fn notification<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) -> bool {
+    fn notification(&mut self, cx: &mut FrameContext<'_>) -> bool {
+        let text = cx.message;
         let head = &text.as_bytes()[..text.len().min(NOTIFICATION_HEAD)];
+        // Nearly every line is an update, and says so at its start: it is parsed once, into its own type.
         if UPDATE.find(head).is_none() {
             return false;
         }
@@ -92,12 +92,10 @@ impl Acp {
         }
         cx.extra = std::mem::take(line.extra());
         cx.extra.append(line.params.extra());
-        if let Some(meta) = line.params.meta.raw() {
-            cx.extra.push((Cow::Borrowed("params._meta"), meta));
-        }
+        cx.keep("params._meta", line.params.meta);
         let session = line.params.session_id.str();
         let update = line.params.update.take();
-        self.update(cx, session.as_deref(), update, text);
+        self.update(cx, session.as_deref(), update);
         true
     }
 
@@ -115,27 +113,25 @@ impl Acp {
         is_ours
     }
 
-    /// A session is known, or has told more about itself.
+    /// A session is known, or more is known about it.
     fn emit_session(&mut self, cx: &mut FrameContext<'_>) {
         let session = &self.session;
         let Some(id) = self.lifecycle.session.id() else {
             return;
         };
         let own = |it: &Option<String>| it.clone().map(Cow::Owned);
+        let how = match session {
+            AcpSession { is_fork: true, .. } => Binding::Fork,
+            AcpSession { is_old: true, .. } => Binding::Resume,
+            AcpSession { .. } => Binding::Init,
+        };
         let bound = SessionBound {
-            native: SessionId::new(id.to_owned()),
-            how: match session {
-                AcpSession { is_fork: true, .. } => Binding::Fork,
-                AcpSession { is_old: true, .. } => Binding::Resume,
-                AcpSession { .. } => Binding::Init,
-            },
             model: own(&session.model),
             cwd: own(&session.cwd),
             permission_mode: own(&session.mode),
             version: own(&session.version),
-            tools: Vec::new(),
-            mcp_servers: Vec::new(),
             commands: session.commands.iter().cloned().map(Cow::Owned).collect(),
+            ..SessionBound::new(SessionId::new(id.to_owned()), how)
         };
         self.lifecycle.bind(cx, bound);
     }
@@ -144,7 +140,8 @@ impl Acp {
     fn configured(&mut self, options: &[wire::ConfigOption<'_>]) -> bool {
         let before = (self.session.model.clone(), self.session.mode.clone());
         for option in options {
-            let value = option.current.as_deref().map(str::to_owned);
+            let value = option.current.owned();
+            // Some agents give their options no category, but name them by it.
             match option.category.as_deref().or(option.id.as_deref()) {
                 Some("model") => self.session.model = value,
                 Some("mode") => self.session.mode = value,
@@ -156,80 +153,57 @@ impl Acp {
 
     /// Where events of an update go, and what else it says about itself.
     fn enter<'c>(&mut self, cx: &mut FrameContext<'c>, meta: Any<'c>) -> Meta<'c> {
-        let mut said: Meta<'c> = meta.parse().unwrap_or_default();
-        if let Some(raw) = meta.raw()
-            && !said.extra().is_empty()
-        {
-            cx.extra.push((Cow::Borrowed("_meta"), raw));
+        let mut fields: Meta<'c> = meta.parse().unwrap_or_default();
+        if !fields.extra().is_empty() {
+            cx.keep("_meta", meta);
         }
-        let parent = said.parent_tool_use_id.take();
-        let parent = parent.or(said.claude_code.parent_tool_use_id.take());
+        let parent = fields.parent_tool_use_id.take();
+        let parent = parent.or(fields.claude_code.parent_tool_use_id.take());
         if let Some(parent) = parent.filter(|it| !it.is_empty()) {
             let path = self.subagents.path_of(&mut self.lifecycle, cx, &parent);
             cx.path = Cow::Owned(path);
         }
-        said
+        fields
     }
 }
 
 impl MessageReader for Acp {
-    fn new(config: &ReaderConfig) -> Self {
-        let engine = config.engine.clone().map_or("acp".into(), Cow::Owned);
-        Self {
-            lifecycle: Lifecycle::new(engine, config),
-            run_ends: config.run_ends,
-            session: AcpSession::default(),
-            requests: PendingRequests::default(),
-            texts: AcpTexts::default(),
-            calls: AcpCalls::default(),
-            subagents: Subagents::default(),
-            used: ContextUsage::default(),
-            last_text: None,
-            was_cancelled: false,
-            is_replay: false,
-            is_opened: false,
-            n_skipped: 0,
-        }
-    }
+    const ENGINE: &str = "acp";
+    const HAS_MANY_ENGINES: bool = true;
+    const AGENT: &str = "the agent";
 
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn agent(&self) -> &'static str {
-        "the agent"
-    }
-
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
-        if self.notification(cx, text) {
+    fn message(&mut self, cx: &mut FrameContext<'_>) {
+        if self.notification(cx) {
             return;
         }
         let mut line = Line::default();
-        if !input::is_object(&mut self.lifecycle, cx, text, "an ACP message", &mut line) {
+        if !input::is_object(&mut self.lifecycle, cx, "an ACP message", &mut line) {
             return;
         }
-        cx.extra = std::mem::take(line.extra());
         let session = line.session_id.take();
         if line.session_update.0.is_some() {
             // The fields of the update are this line's own.
             cx.extra.clear();
-            let update = serde_json::from_str(text).unwrap_or_default();
-            self.update(cx, session.as_deref(), update, text);
+            let update = serde_json::from_str(cx.message).unwrap_or_default();
+            self.update(cx, session.as_deref(), update);
         } else if line.method.0.is_some() {
-            self.method(cx, &line, text);
+            self.method(cx, &line);
         } else if line.update.0.is_some() {
             let update = line.update.parse().unwrap_or_default();
-            self.update(cx, session.as_deref(), update, text);
+            self.update(cx, session.as_deref(), update);
         } else if self.is_response(&line) {
-            self.response(cx, &line, text);
+            self.response(cx, &line);
         } else {
-            self.lifecycle
-                .unmapped(cx, "no message of ACP".to_owned(), text);
+            self.lifecycle.unmapped(cx, "no message of ACP");
         }
     }
 
-    fn client_message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
-        self.message(cx, text);
+    fn client_message(&mut self, cx: &mut FrameContext<'_>) {
+        self.message(cx);
     }
 
     fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
@@ -259,23 +233,18 @@ pub(crate) fn recognises(line: &str) -> bool {
     if it.session_update.0.is_some() || it.session_id.0.is_some() && it.update.0.is_some() {
         return true;
     }
-    // Codex speaks a JSON-RPC of its own, without the version.
+    // Codex has a JSON-RPC of its own, without the version.
     if it.jsonrpc.0.is_none() {
         return false;
     }
     let params: wire::Params<'_> = it.params.parse().unwrap_or_default();
     match it.method.as_deref() {
-        Some("initialize") => params.protocol_version.0.is_some() && is_number(it.params),
+        // MCP has an `initialize` too, with a date for a version.
+        Some("initialize") => params.protocol_version.0.is_some_and(|it| it < 1000.0),
         Some(method) => requests::is_of_acp(method),
         None => {
             let result: wire::Outcome<'_> = it.result.parse().unwrap_or_default();
             result.stop_reason.0.is_some() || result.protocol_version.0.is_some()
         }
     }
-}
-
-/// MCP has an `initialize` too, with a date for a version.
-fn is_number(params: Any<'_>) -> bool {
-    let params: wire::Params<'_> = params.parse().unwrap_or_default();
-    params.protocol_version.0.is_some_and(|it| it < 1000.0)
 }

@@ -86,5 +86,5 @@ fn other(raw: &RawValue) -> ContentPiece<'_> {
 }
 
 fn text(value: Any<'_>) -> Option<Text<'_>> {
-    value.0.map(Text::from_json)
+    value.text()
 }

@@ -17,52 +17,42 @@ mod tests;
 use std::borrow::Cow;
 
 use model::{
-    Cause, Item, ItemId, Level, Notice, Other, Plan, PlanEntry, PlanStatus, Raw, RunEnded, Status,
-    Text, Timestamp,
+    Cause, Item, ItemId, Level, Notice, Other, Plan, PlanEntry, Raw, RunEnded, Status, Text,
+    Timestamp,
 };
 
-use self::chunks::Chunks;
-use self::messages::SeenMessages;
-use self::subagents::AgUiSubagents;
+use self::chunks::Chunk;
+use self::subagents::AgUiSubagent;
 use self::texts::AgUiTexts;
 use self::tools::AgUiCalls;
-use super::lifecycle::{FrameContext, Lifecycle};
+use super::lifecycle::{FrameContext, Lifecycle, SeenIds};
 use super::machine::MessageReader;
-use super::{ReaderConfig, input, session_tracker};
+use super::recent::Recent;
+use super::{input, plans, session_tracker};
 use crate::wire::ag_ui::inbound::{self as wire, Line};
 use crate::wire::lenient::{Any, Object as _};
 
 /// Things of one kind that are remembered while they are open.
 const MAX_OPEN: usize = 1024;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AgUi {
     lifecycle: Lifecycle,
     cwd: Option<String>,
     texts: AgUiTexts,
     calls: AgUiCalls,
-    chunks: Chunks,
-    subagents: AgUiSubagents,
+    /// Each agent has one open chunk at a time.
+    chunks: Vec<Chunk>,
+    subagents: Recent<AgUiSubagent, MAX_OPEN>,
     /// Plans and activities, by the name they have here.
-    activities: Vec<Activity>,
-    shown: SeenMessages,
-    last_text: Option<Text<'static>>,
-}
-
-#[derive(Clone, Debug)]
-struct Activity {
-    id: String,
-    key: ItemId<'static>,
+    activities: Recent<(String, ItemId<'static>), MAX_OPEN>,
+    /// Messages and calls that were shown before a snapshot repeats them.
+    shown: SeenIds,
 }
 
 impl AgUi {
-    fn event<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        kind: &str,
-        mut line: Line<'c>,
-        text: &'c str,
-    ) {
+    fn event<'c>(&mut self, cx: &mut FrameContext<'c>, kind: &str, mut line: Line<'c>) {
+        // The hidden form of a thought may follow its end, but nothing else comes between them.
         if !kind.starts_with("REASONING_") {
             self.close_ended_thoughts(cx);
         }
@@ -74,25 +64,25 @@ impl AgUi {
             "TEXT_MESSAGE_CONTENT" => self.text_content(cx, &line),
             "TEXT_MESSAGE_START" => self.text_start(cx, &mut line),
             "TEXT_MESSAGE_END" => self.text_end(cx, &line),
-            "TEXT_MESSAGE_CHUNK" => self.text_chunk(cx, &mut line, text),
+            "TEXT_MESSAGE_CHUNK" => self.text_chunk(cx, &mut line),
             "TOOL_CALL_START" => self.call_start(cx, &mut line),
             "TOOL_CALL_ARGS" => self.call_args(cx, &line),
             "TOOL_CALL_END" => self.call_end(cx, line.tool_call_id.as_deref()),
-            "TOOL_CALL_CHUNK" => self.call_chunk(cx, &mut line, text),
+            "TOOL_CALL_CHUNK" => self.call_chunk(cx, &mut line),
             "TOOL_CALL_RESULT" => self.call_result(cx, &mut line),
             "REASONING_START" => self.span_start(cx, &line),
             "REASONING_END" => self.span_end(cx, &line),
             "REASONING_MESSAGE_START" => self.thought_start(cx, &line),
             "REASONING_MESSAGE_CONTENT" => self.thought_content(cx, &line),
             "REASONING_MESSAGE_END" => self.thought_end(cx, &line),
-            "REASONING_MESSAGE_CHUNK" => self.thought_chunk(cx, &mut line, text),
-            "REASONING_ENCRYPTED_VALUE" => self.hidden_value(cx, &line, text),
+            "REASONING_MESSAGE_CHUNK" => self.thought_chunk(cx, &mut line),
+            "REASONING_ENCRYPTED_VALUE" => self.hidden_value(cx, &line),
             "THINKING_START" | "THINKING_TEXT_MESSAGE_START" => self.thinking_start(cx, kind),
             "THINKING_TEXT_MESSAGE_CONTENT" => self.thinking_content(cx, &line),
             "THINKING_TEXT_MESSAGE_END" | "THINKING_END" => self.thinking_end(cx),
             "RUN_STARTED" => self.run_started(cx, &mut line),
-            "RUN_FINISHED" => self.run_finished(cx, &mut line, text),
-            "RUN_ERROR" => self.run_error(cx, &mut line, text),
+            "RUN_FINISHED" => self.run_finished(cx, &mut line),
+            "RUN_ERROR" => self.run_error(cx, &mut line),
             "STEP_STARTED" | "STEP_FINISHED" => self.step(cx, kind, &mut line),
             "STATE_SNAPSHOT" => self.state(cx, "state_snapshot", line.snapshot),
             "STATE_DELTA" => self.state(cx, "state_delta", line.delta),
@@ -105,21 +95,21 @@ impl AgUi {
             "RAW" => {
                 let source = line.source.as_deref().unwrap_or("another protocol");
                 let json = line.event.0.map_or("null", |it| it.get());
-                self.lifecycle
-                    .unmapped(cx, format!("raw event of {source}"), json);
+                let what = format!("raw event of {source}");
+                self.lifecycle.unmapped_part(cx, what, json);
             }
-            "CUSTOM" => self.custom(cx, &mut line, text),
-            _ => self.lifecycle.unmapped(cx, format!("type `{kind}`"), text),
+            "CUSTOM" => self.custom(cx, &mut line),
+            _ => self.lifecycle.unmapped(cx, format!("type `{kind}`")),
         }
     }
 
     fn run_started<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
+        // Pieces before the first announcement belong to the run that it announces.
         if self.lifecycle.session.id().is_some() {
             self.end_unfinished(cx);
         }
         let input: wire::Input<'c> = line.input.parse().unwrap_or_default();
-        cx.extra
-            .extend(line.input.raw().map(|raw| (Cow::Borrowed("input"), raw)));
+        cx.keep("input", line.input);
         self.keep_metadata(cx, line.metadata);
         cx.native = line.run_id.take();
         if let Some(thread) = line.thread_id.take()
@@ -144,6 +134,7 @@ impl AgUi {
     fn step<'c>(&mut self, cx: &mut FrameContext<'c>, kind: &str, line: &mut Line<'c>) {
         let name = line.step_name.take().unwrap_or_default();
         let lane = line.subagent_run_id.as_deref().unwrap_or_default();
+        // Steps of two agents may have one name.
         let key = ItemId::new(format!("step {lane}/{name}"));
         if kind == "STEP_FINISHED" && self.lifecycle.is_open(&key) {
             return self.lifecycle.close(cx, &key, Status::Ok, |_| ());
@@ -151,10 +142,7 @@ impl AgUi {
         let step = Item::Other(Other {
             id: key,
             name: Cow::Borrowed("step"),
-            data: Raw::of(&serde_json::Map::from_iter([(
-                "stepName".to_owned(),
-                serde_json::Value::from(&*name),
-            )])),
+            data: Raw::of(&serde_json::json!({"stepName": name})),
             text: Some(Text::Plain(name)),
         });
         match kind {
@@ -186,13 +174,14 @@ impl AgUi {
         let item = Item::Other(Other {
             id: key,
             name,
-            text: meta.linkspan.text.raw().map(Text::from),
+            text: meta.linkspan.text.text(),
             data,
         });
+        // Only our own writer tells when an activity ends.
         match meta.linkspan.status.as_deref().map(status) {
             Some(status) => {
                 self.lifecycle.close_whole(cx, item, status);
-                self.activities.retain(|it| it.id != *id);
+                self.activities.retain(|it| it.0 != *id);
             }
             None => self.lifecycle.update(cx, item),
         }
@@ -200,17 +189,12 @@ impl AgUi {
 
     /// Messages, calls and activities may share an id; items may not.
     fn activity_key(&mut self, id: &str) -> ItemId<'static> {
-        if let Some(known) = self.activities.iter().rev().find(|it| it.id == id) {
-            return known.key.clone();
+        let known = self.activities.iter().rfind(|it| it.0 == id);
+        if let Some((_, key)) = known {
+            return key.clone();
         }
         let key = self.free_key(id, "activity");
-        if self.activities.len() >= MAX_OPEN {
-            self.activities.remove(0);
-        }
-        self.activities.push(Activity {
-            id: id.to_owned(),
-            key: key.clone(),
-        });
+        self.activities.push((id.to_owned(), key.clone()));
         key
     }
 
@@ -225,71 +209,57 @@ impl AgUi {
     }
 
     /// What the metadata says besides what is read from it.
-    fn keep_metadata<'c>(&mut self, cx: &mut FrameContext<'c>, said: Any<'c>) {
-        let mut meta = metadata(said);
-        if let Some(phase) = meta.phase.raw() {
-            cx.extra.push((Cow::Borrowed("phase"), phase));
-        }
-        if let Some(refusal) = meta.refusal.raw() {
-            cx.extra.push((Cow::Borrowed("refusal"), refusal));
-        }
+    fn keep_metadata<'c>(&mut self, cx: &mut FrameContext<'c>, metadata: Any<'c>) {
+        let mut meta = self::metadata(metadata);
+        cx.keep("phase", meta.phase);
+        cx.keep("refusal", meta.refusal);
         if !meta.extra().is_empty() {
-            cx.extra
-                .extend(said.raw().map(|raw| (Cow::Borrowed("metadata"), raw)));
+            cx.keep("metadata", metadata);
         }
     }
 
-    fn debug(&mut self, cx: &mut FrameContext<'_>, code: &'static str, text: Text<'_>) {
-        let notice = Notice::new(Level::Debug, code, text);
-        self.lifecycle.notice(cx, notice);
+    /// An event about something that is not open, or is already.
+    fn late(&mut self, cx: &mut FrameContext<'_>, text: &'static str) {
+        self.lifecycle.raise(cx, Level::Debug, "late", text);
+    }
+
+    fn forget_run(&mut self) {
+        self.texts.forget_run();
+        self.calls = AgUiCalls::default();
+        self.subagents.clear();
+        self.activities.clear();
     }
 }
 
 impl MessageReader for AgUi {
-    fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("ag-ui", config).with_announced_turns(),
-            cwd: None,
-            texts: AgUiTexts::default(),
-            calls: AgUiCalls::default(),
-            chunks: Chunks::default(),
-            subagents: AgUiSubagents::default(),
-            activities: Vec::new(),
-            shown: SeenMessages::default(),
-            last_text: None,
-        }
-    }
+    const ENGINE: &str = "ag-ui";
+    const AGENT: &str = "the agent";
+    const ANNOUNCES_TURNS: bool = true;
 
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn agent(&self) -> &'static str {
-        "the agent"
-    }
-
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+    fn message(&mut self, cx: &mut FrameContext<'_>) {
         let mut line = Line::default();
-        if !input::is_object(&mut self.lifecycle, cx, text, "an AG-UI event", &mut line) {
+        if !input::is_object(&mut self.lifecycle, cx, "an AG-UI event", &mut line) {
             return;
         }
-        cx.extra = std::mem::take(line.extra());
         if let Some(millis) = line.timestamp.0 {
             cx.at = Some(Timestamp::from_millis(millis as i64));
         }
         let Some(kind) = line.r#type.take() else {
-            return self.lifecycle.unmapped(cx, "no type".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "no type");
         };
         if !kind.starts_with("SUBAGENT_") {
             self.enter(cx, line.subagent_run_id.as_deref());
         }
-        self.event(cx, &kind, line, text);
+        self.event(cx, &kind, line);
     }
 
-    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
-        ended.answer = ended.answer.or(self.last_text.take());
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
         self.lifecycle.end_run(cx, ended);
-        self.forget();
+        self.forget_run();
     }
 
     fn flush(&mut self, cx: &mut FrameContext<'_>) {
@@ -337,8 +307,8 @@ pub(crate) fn recognises(line: &str) -> bool {
     }
 }
 
-fn metadata(said: Any<'_>) -> wire::Metadata<'_> {
-    said.parse().unwrap_or_default()
+fn metadata(value: Any<'_>) -> wire::Metadata<'_> {
+    value.parse().unwrap_or_default()
 }
 
 fn status(name: &str) -> Status {
@@ -353,15 +323,12 @@ fn status(name: &str) -> Status {
 
 fn plan<'c>(id: &ItemId<'static>, content: Any<'c>) -> Option<Item<'c>> {
     let plan: wire::Plan<'c> = content.parse()?;
-    let entries = plan.entries.0.into_iter().map(|it| PlanEntry {
-        key: None,
-        text: it.content.raw().map(Text::from).unwrap_or_default(),
-        status: match it.status.as_deref() {
-            Some("completed") => PlanStatus::Completed,
-            Some("in_progress") => PlanStatus::InProgress,
-            Some(_) | None => PlanStatus::Pending,
-        },
-        doing: it.doing.raw().map(Text::from),
+    let entries = plan.entries.0.into_iter().map(|it| {
+        let text = it.content.text().unwrap_or_default();
+        PlanEntry {
+            doing: it.doing.text(),
+            ..PlanEntry::new(text, plans::status(it.status.as_deref()))
+        }
     });
     Some(Item::Plan(Plan {
         id: id.clone(),

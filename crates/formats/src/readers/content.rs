@@ -67,15 +67,19 @@ fn plain(raw: &RawValue) -> Cow<'_, str> {
 
 /// The words of a message, and what came along.
 pub(crate) fn join_text<'a>(pieces: Vec<ContentPiece<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
-    let mut texts = Vec::new();
-    let mut parts = Vec::new();
+    let (texts, parts) = split(pieces);
+    (joined(texts, "\n"), parts)
+}
+
+pub(crate) fn split<'a>(pieces: Vec<ContentPiece<'a>>) -> (Vec<Text<'a>>, Vec<Part<'a>>) {
+    let (mut texts, mut parts) = (Vec::new(), Vec::new());
     for piece in pieces {
         match piece {
             ContentPiece::Text(text) => texts.push(text),
             ContentPiece::Part(part) => parts.push(part),
         }
     }
-    (joined(texts, "\n"), parts)
+    (texts, parts)
 }
 
 pub(crate) fn joined<'a>(mut texts: Vec<Text<'a>>, separator: &str) -> Text<'a> {
@@ -91,6 +95,7 @@ pub(crate) fn joined<'a>(mut texts: Vec<Text<'a>>, separator: &str) -> Text<'a> 
 
 /// The content of a tool's result: one text is a string, anything else a list of blocks.
 pub(crate) fn content<'a>(mut pieces: Vec<ContentPiece<'a>>) -> Raw<'a> {
+    // Most results are one text, and a string is what every consumer expects then.
     if pieces.len() <= 1 {
         match pieces.pop() {
             None => return Raw::of(&""),
@@ -99,11 +104,17 @@ pub(crate) fn content<'a>(mut pieces: Vec<ContentPiece<'a>>) -> Raw<'a> {
             Some(part) => pieces.push(part),
         }
     }
+    blocks(&pieces)
+}
+
+/// A list of blocks as every writer knows them.
+pub(crate) fn blocks(pieces: &[ContentPiece<'_>]) -> Raw<'static> {
     let blocks: Vec<Raw<'_>> = pieces.iter().map(block).collect();
     Raw::of(&blocks)
 }
 
-fn block<'p>(piece: &'p ContentPiece<'_>) -> Raw<'p> {
+/// A block as every writer knows it.
+pub(crate) fn block<'p>(piece: &'p ContentPiece<'_>) -> Raw<'p> {
     let source = match piece {
         ContentPiece::Text(text) => return Raw::of(&ImageOrText::Text { text }),
         ContentPiece::Part(Part::Other(raw)) => return raw.by_ref(),

@@ -10,25 +10,23 @@ mod tests;
 use std::borrow::Cow;
 
 use model::{
-    Basis, Cause, Channel, Item, ItemId, Level, Message, ModelUsage, Notice, Outcome, Plan, Raw,
-    Role, RunEnded, RunError, Scope, Status, Text, Timestamp, Tokens, Tool, ToolKind, ToolResult,
-    Usage,
+    Basis, Cause, Channel, Item, ItemId, Level, Message, ModelUsage, Outcome, Plan, Raw, Role,
+    RunEnded, RunError, Scope, Status, Text, Timestamp, Tokens, Tool, ToolKind, ToolResult, Usage,
 };
 
-use super::lifecycle::{FrameContext, Lifecycle, raw};
+use super::lifecycle::{FrameContext, Lifecycle};
 use super::machine::MessageReader;
-use super::{ReaderConfig, input, session_tracker, todos};
+use super::{input, plans, session_tracker};
 use crate::tools;
 use crate::wire::gemini::{self as wire, Line};
 use crate::wire::lenient::{Object as _, read};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gemini {
     lifecycle: Lifecycle,
     /// The message whose chunks are coming.
     message: Option<ItemId<'static>>,
     n_messages: u64,
-    last_text: Option<Text<'static>>,
 }
 
 impl Gemini {
@@ -47,23 +45,17 @@ impl Gemini {
 
     fn begin(&mut self, cx: &mut FrameContext<'_>) {
         if !self.lifecycle.has_run() {
-            self.last_text = None;
             self.lifecycle.emit_bound(cx);
-            let extra = std::mem::take(&mut cx.extra);
-            self.lifecycle.start_run(cx, Cause::Prompt);
-            cx.extra = extra;
+            cx.without_extra(|cx| self.lifecycle.start_run(cx, Cause::Prompt));
         }
     }
 
-    fn text<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
-        let text = line.content.raw().map(Text::from).unwrap_or_default();
+    fn text<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
+        let text = line.content.text().unwrap_or_default();
         let role = match line.role.as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
-            _ => {
-                let what = "message of another role".to_owned();
-                return self.lifecycle.unmapped(cx, what, json);
-            }
+            _ => return self.lifecycle.unmapped(cx, "message of another role"),
         };
         self.begin(cx);
         if role == Role::Assistant && line.delta.is_true() {
@@ -72,11 +64,10 @@ impl Gemini {
         }
         self.close_message(cx);
         if role == Role::Assistant {
-            self.last_text = Some(text.clone().into_owned());
+            self.lifecycle.note_answer(cx, &text);
         }
-        let id = self.next_message();
-        let item = message(id, role, text);
-        self.lifecycle.close_text(cx, item, Status::Ok);
+        let message = Message::new(self.next_message(), role, text);
+        self.lifecycle.close_text(cx, message.into(), Status::Ok);
     }
 
     /// The message that chunks belong to.
@@ -85,8 +76,8 @@ impl Gemini {
             return id;
         }
         let id = self.next_message();
-        let item = message(id.clone(), Role::Assistant, Text::EMPTY);
-        self.lifecycle.open(cx, item);
+        let message = Message::new(id.clone(), Role::Assistant, Text::EMPTY);
+        self.lifecycle.open(cx, message.into());
         self.message = Some(id.clone());
         id
     }
@@ -98,35 +89,18 @@ impl Gemini {
 
     /// The words are over.
     fn close_message(&mut self, cx: &mut FrameContext<'_>) {
-        let Some(id) = self.message.take() else {
-            return;
-        };
-        let last_text = &mut self.last_text;
-        let extra = std::mem::take(&mut cx.extra);
-        self.lifecycle
-            .close(cx, &id, Status::Ok, |item: &mut Item<'_>| {
-                if let Item::Message(message) = item {
-                    *last_text = Some(message.text.clone().into_owned());
-                }
-            });
-        cx.extra = extra;
+        if let Some(id) = self.message.take() {
+            cx.without_extra(|cx| self.lifecycle.close_streamed(cx, &id, Vec::new()));
+        }
     }
 
     fn tool_use<'c>(&mut self, cx: &mut FrameContext<'c>, line: Line<'c>) {
         self.begin(cx);
         self.close_message(cx);
         let name = line.tool_name.0.unwrap_or(Cow::Borrowed("unknown"));
-        let input = line.parameters.raw();
-        let tool = Tool {
-            id: ItemId::new(line.tool_id.0.unwrap_or_else(|| name.clone())),
-            group: None,
-            class: tools::classify(&name, input.as_ref(), None),
-            name,
-            input,
-            server_side: false,
-            result: None,
-        };
-        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        let id = ItemId::new(line.tool_id.0.unwrap_or_else(|| name.clone()));
+        let tool = tools::call(id, name, line.parameters.raw(), None);
+        self.lifecycle.open(cx, tool.into());
     }
 
     fn tool_result<'c>(&mut self, cx: &mut FrameContext<'c>, line: Line<'c>) {
@@ -145,14 +119,15 @@ impl Gemini {
             _ => Status::Error,
         };
         self.show_plan(cx, &id, status);
+        // A call that failed has an empty output; what happened is in its error.
         let output = line.output.raw().filter(|it| it.get() != "\"\"");
+        let content = output.or(error.message.raw());
         let result = ToolResult {
-            content: output
-                .or(error.message.raw())
-                .unwrap_or_else(|| Raw::of(&"")),
-            is_error: status != Status::Ok,
             structured: line.error.raw(),
-            meta: None,
+            ..ToolResult::new(
+                content.unwrap_or_else(|| Raw::of(&"")),
+                status != Status::Ok,
+            )
         };
         self.lifecycle
             .close_tool(cx, &id, status, result, |tool| refine(tool, status));
@@ -162,30 +137,23 @@ impl Gemini {
         let tool = self.lifecycle.open_tool(id);
         let todo = tool.filter(|it| it.class.kind == ToolKind::Todo && status == Status::Ok);
         let input = todo.and_then(|it| it.input.as_ref());
-        if let Some(entries) = input.and_then(|it| todos::entries(it.get())) {
+        if let Some(entries) = input.and_then(|it| plans::entries(it.get())) {
             let id = ItemId::new("plan");
             self.lifecycle.update(cx, Item::Plan(Plan { id, entries }));
         }
     }
 
-    fn error<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
+    fn error<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let level = match line.severity.as_deref() {
             Some("warning") => Level::Warning,
             _ => Level::Error,
         };
-        let said = line.message.raw().map(Text::from);
-        let notice = Notice {
-            detail: Some(raw(json)),
-            ..Notice::new(
-                level,
-                "error",
-                said.unwrap_or(Text::new("gemini reports an error")),
-            )
-        };
-        self.lifecycle.notice(cx, notice);
+        let text = line.message.text();
+        let text = text.unwrap_or(Text::new("gemini reports an error"));
+        self.lifecycle.raise_with_message(cx, level, "error", text);
     }
 
-    fn result<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
+    fn result<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         self.begin(cx);
         self.close_message(cx);
         // The whole frame is kept with the run's end.
@@ -194,25 +162,15 @@ impl Gemini {
         let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
         let (outcome, error) = verdict(line.status.as_deref(), error);
         let models = std::mem::take(&mut stats.models).0.into_iter();
+        let models = models.map(|(model, mut usage)| ModelUsage::new(model, tokens(&usage.take())));
         let ended = RunEnded {
             usage: stats.is_object().then(|| Usage {
-                scope: Scope::Run,
-                basis: Basis::Delta,
-                tokens: tokens(&stats),
-                model: None,
-                cost_usd: None,
                 detail: line.stats.raw(),
+                ..Usage::new(Scope::Run, Basis::Delta, tokens(&stats))
             }),
-            models: models
-                .map(|(model, mut usage)| ModelUsage {
-                    model,
-                    tokens: tokens(&usage.take()),
-                    cost_usd: None,
-                    context_window: None,
-                })
-                .collect(),
+            models: models.collect(),
             duration_ms: stats.duration_ms.as_u64(),
-            detail: Some(raw(json)),
+            detail: Some(cx.raw()),
             ..RunEnded::new(outcome, error)
         };
         self.end_run(cx, ended);
@@ -220,29 +178,18 @@ impl Gemini {
 }
 
 impl MessageReader for Gemini {
-    fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("gemini", config).with_announced_turns(),
-            message: None,
-            n_messages: 0,
-            last_text: None,
-        }
-    }
+    const ENGINE: &str = "gemini";
+    const ANNOUNCES_TURNS: bool = true;
 
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn agent(&self) -> &'static str {
-        "gemini"
-    }
-
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+    fn message(&mut self, cx: &mut FrameContext<'_>) {
         let mut line = Line::default();
-        if !input::is_object(&mut self.lifecycle, cx, text, "a Gemini event", &mut line) {
+        if !input::is_object(&mut self.lifecycle, cx, "a Gemini event", &mut line) {
             return;
         }
-        cx.extra = std::mem::take(line.extra());
         if let Some(at) = line.timestamp.as_deref().and_then(Timestamp::parse) {
             cx.at = Some(at);
         }
@@ -252,22 +199,14 @@ impl MessageReader for Gemini {
         }
         match kind {
             Some("init") => self.init(cx, &line),
-            Some("message") => self.text(cx, &line, text),
+            Some("message") => self.text(cx, &line),
             Some("tool_use") => self.tool_use(cx, line),
             Some("tool_result") => self.tool_result(cx, line),
-            Some("error") => self.error(cx, &line, text),
-            Some("result") => self.result(cx, &line, text),
-            Some(other) => {
-                let what = format!("type `{other}`");
-                self.lifecycle.unmapped(cx, what, text);
-            }
-            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
+            Some("error") => self.error(cx, &line),
+            Some("result") => self.result(cx, &line),
+            Some(other) => self.lifecycle.unmapped(cx, format!("type `{other}`")),
+            None => self.lifecycle.unmapped(cx, "no type"),
         }
-    }
-
-    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
-        ended.answer = self.last_text.take();
-        self.lifecycle.end_run(cx, ended);
     }
 
     fn flush(&mut self, cx: &mut FrameContext<'_>) {
@@ -291,16 +230,6 @@ pub(crate) fn recognises(line: &str) -> bool {
     }
 }
 
-fn message<'a>(id: ItemId<'a>, role: Role, text: Text<'a>) -> Item<'a> {
-    Item::Message(Message {
-        id,
-        role,
-        group: None,
-        text,
-        parts: Vec::new(),
-    })
-}
-
 /// What only the result tells about a call.
 fn refine(tool: &mut Tool<'_>, status: Status) {
     if tool.class.kind == ToolKind::Edit && status == Status::Ok {
@@ -319,7 +248,7 @@ fn verdict<'c>(status: Option<&str>, error: wire::Error<'c>) -> (Outcome, Option
         _ => Outcome::Failed,
     };
     let code = code.filter(|it| it != "unknown");
-    let message = error.message.raw().map(Text::from);
+    let message = error.message.text();
     let error = RunError::new(
         code.unwrap_or(Cow::Borrowed("failed")),
         message.unwrap_or(Text::new("gemini run failed")),
@@ -328,8 +257,8 @@ fn verdict<'c>(status: Option<&str>, error: wire::Error<'c>) -> (Outcome, Option
 }
 
 fn tokens(stats: &wire::Stats<'_>) -> Tokens {
-    let cache_read = stats.cached.as_u64().unwrap_or_default();
-    let all_input = stats.input_tokens.as_u64().unwrap_or_default();
+    let cache_read = stats.cached.count();
+    let all_input = stats.input_tokens.count();
     let input = stats.input.as_u64();
     Tokens {
         input: input.unwrap_or(all_input.saturating_sub(cache_read)),

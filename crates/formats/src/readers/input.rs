@@ -93,14 +93,15 @@ pub(crate) fn text<'f>(
     }
 }
 
-/// Reads a message as the object it must be; what is none is a bad line.
+/// Reads the message as the object it must be; what is none is a bad line. The fields that no rule
+/// reads are kept for the first event.
 pub(crate) fn is_object<'c>(
     lifecycle: &mut Lifecycle,
-    cx: &mut FrameContext<'_>,
-    text: &'c str,
+    cx: &mut FrameContext<'c>,
     what: &str,
     object: &mut (impl Object<'c> + Default),
 ) -> bool {
+    let text = cx.message;
     if let Err(err) = read(text, object) {
         if !text.trim_start().starts_with(['{', '[', '"']) {
             lifecycle.plain_text_line(cx, text);
@@ -112,6 +113,8 @@ pub(crate) fn is_object<'c>(
     if !object.is_object() {
         lifecycle.bad_line(cx, text, &format!("not {what}: no object"));
     }
+    // Only what is printed after the last message can be the reason why an agent stopped.
     lifecycle.note_continued();
+    cx.extra = std::mem::take(object.extra());
     object.is_object()
 }

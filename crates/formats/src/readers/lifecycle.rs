@@ -15,12 +15,13 @@ mod streamed;
 use std::borrow::Cow;
 
 use model::{
-    Body, Cause, Decision, Event, ItemId, Origin, Outcome, Raw, RunEnded, RunId, RunStarted,
-    SessionId, Sink, Status, Text, Timestamp, Why,
+    Body, Cause, Decision, Denial, Event, ItemId, Origin, Outcome, Raw, RunEnded, RunId,
+    RunStarted, SessionId, Sink, Status, Text, Timestamp, Tool, Why,
 };
 
 use self::asks::AskInProgress;
 pub use self::item_ids::ItemIds;
+pub(crate) use self::item_ids::SeenIds;
 pub(crate) use self::notices::{MAX_KEPT, raw};
 use self::open_items::OpenItem;
 pub(crate) use self::streamed::StreamedText;
@@ -28,6 +29,10 @@ use super::input::Direction;
 use super::session_tracker::SessionTracker;
 use super::{ReaderConfig, RunEnds};
 use crate::errors;
+use crate::wire::lenient::Any;
+
+/// Denied calls repeated with the end of a run.
+const MAX_DENIALS: usize = 256;
 
 /// What a frame says about itself, and where its events go.
 pub(crate) struct FrameContext<'c> {
@@ -46,6 +51,16 @@ pub(crate) struct FrameContext<'c> {
     pub(crate) frame: Option<u64>,
     /// The message of the frame as it came; empty when no frame says it.
     pub(crate) message: &'c str,
+    /// A notice after the end of the run has kept the message already.
+    pub(super) is_kept: bool,
+}
+
+/// Where an event belongs that can only be emitted later.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldFrame {
+    native: Option<String>,
+    at: Option<Timestamp>,
+    frame: Option<u64>,
 }
 
 impl<'c> FrameContext<'c> {
@@ -61,7 +76,62 @@ impl<'c> FrameContext<'c> {
             why: None,
             frame: None,
             message: "",
+            is_kept: false,
         }
+    }
+
+    /// The message, to be kept beside what was read of it.
+    pub(crate) fn raw(&self) -> Raw<'c> {
+        raw(self.message)
+    }
+
+    /// Keeps a field that the event has no place for.
+    pub(crate) fn keep(&mut self, key: &'static str, value: Any<'c>) {
+        let value = value.raw();
+        self.extra.extend(value.map(|it| (Cow::Borrowed(key), it)));
+    }
+
+    /// True when the frame has a field of that name that no rule reads.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.extra.iter().any(|(name, _)| name == key)
+    }
+
+    /// Emits events that are not the frame's own: its fields are left for the next one.
+    pub(crate) fn without_extra(&mut self, emit: impl FnOnce(&mut Self)) {
+        let extra = std::mem::take(&mut self.extra);
+        emit(self);
+        self.extra = extra;
+    }
+
+    /// Emits events that linkspan makes up.
+    pub(crate) fn because(&mut self, why: Option<Why>, emit: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.why, why);
+        emit(self);
+        self.why = before;
+    }
+
+    /// Emits events inside of another sub-agent than the frame's.
+    pub(crate) fn inside(&mut self, path: &[ItemId<'static>], emit: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.path, Cow::Owned(path.to_vec()));
+        emit(self);
+        self.path = before;
+    }
+
+    pub(crate) fn hold(&self) -> HeldFrame {
+        HeldFrame {
+            native: self.native.as_deref().map(str::to_owned),
+            at: self.at,
+            frame: self.frame,
+        }
+    }
+
+    /// Emits events of a frame that was held.
+    pub(crate) fn as_of(&mut self, held: HeldFrame, emit: impl FnOnce(&mut Self)) {
+        let before = (self.native.take(), self.at, self.frame);
+        (self.at, self.frame) = (held.at, held.frame);
+        self.native = held.native.map(Cow::Owned);
+        self.without_extra(emit);
+        (self.native, self.at, self.frame) = before;
     }
 }
 
@@ -84,12 +154,16 @@ pub(crate) struct Lifecycle {
     n_runs: u64,
     /// Runs that the session had before this stream.
     n_earlier: u64,
+    pub(crate) run_ends: RunEnds,
     restart: Restart,
     /// The name of the next run, when another program has given it one.
     next_run: Option<RunId<'static>>,
     open: Vec<OpenItem>,
     asks: Vec<AskInProgress>,
     used: ItemIds,
+    /// The last text of the agent itself: the run's answer, unless its end says another.
+    pub(crate) answer: Option<Text<'static>>,
+    denials: Vec<Denial<'static>>,
     /// What the agent printed last that is no message, if nothing else came after it.
     last_words: Option<String>,
 }
@@ -106,6 +180,7 @@ struct Envelope {
 impl Envelope {
     fn emit(&mut self, cx: &mut FrameContext<'_>, path: &[ItemId<'static>], body: Body<'_>) {
         self.seq += 1;
+        // A field is kept once, however many events its frame becomes.
         let extra = std::mem::take(&mut cx.extra);
         let event = Event {
             seq: self.seq,
@@ -129,6 +204,13 @@ impl Envelope {
     }
 }
 
+impl Default for Lifecycle {
+    /// What a reader has before it is configured.
+    fn default() -> Self {
+        Self::new("", &ReaderConfig::default())
+    }
+}
+
 impl Lifecycle {
     pub(crate) fn new(engine: impl Into<Cow<'static, str>>, config: &ReaderConfig) -> Self {
         Self {
@@ -142,6 +224,7 @@ impl Lifecycle {
             n_frames: 0,
             n_runs: 0,
             n_earlier: config.previous.n_runs,
+            run_ends: config.run_ends,
             restart: match config.run_ends {
                 RunEnds::AtExit => Restart::Never,
                 RunEnds::AtNextTurn | RunEnds::AtResult => Restart::Anything,
@@ -150,20 +233,22 @@ impl Lifecycle {
             open: Vec::new(),
             asks: Vec::new(),
             used: config.previous.items.clone(),
+            answer: None,
+            denials: Vec::new(),
             last_words: None,
         }
     }
 
     /// The format says where a turn begins: what comes between two turns belongs to neither.
-    pub(crate) fn with_announced_turns(mut self) -> Self {
+    pub(crate) fn expect_announced_turns(&mut self) {
+        // `Never` stays: the process was given one prompt, whatever it announces.
         if self.restart == Restart::Anything {
             self.restart = Restart::Announced;
         }
-        self
     }
 
     /// Another program prints this format.
-    pub(crate) fn set_engine_turns(&mut self, engine: &'static str) {
+    pub(crate) fn set_engine(&mut self, engine: &'static str) {
         self.envelope.engine = Cow::Borrowed(engine);
     }
 
@@ -198,8 +283,8 @@ impl Lifecycle {
 
     pub(crate) fn emit(&mut self, cx: &mut FrameContext<'_>, body: Body<'_>) {
         let path = std::mem::take(&mut cx.path);
-        let told = self.used.renamed_path(&path);
-        self.emit_at(cx, &told, body);
+        let renamed = self.used.renamed_path(&path);
+        self.emit_at(cx, &renamed, body);
         cx.path = path;
     }
 
@@ -207,17 +292,15 @@ impl Lifecycle {
         self.envelope.emit(cx, path, body);
     }
 
-    /// Emits with a reason why linkspan made it up.
-    fn emit_because(
+    /// Emits the end of what the run leaves open.
+    fn emit_left_open(
         &mut self,
         cx: &mut FrameContext<'_>,
         path: &[ItemId<'static>],
-        why: Why,
         body: Body<'_>,
     ) {
-        let before = cx.why.replace(cx.why.unwrap_or(why));
-        self.emit_at(cx, path, body);
-        cx.why = before;
+        let why = cx.why.unwrap_or(Why::LeftOpen);
+        cx.because(Some(why), |cx| self.emit_at(cx, path, body));
     }
 
     /// Starts a run, unless one is under way or the only one is over.
@@ -232,6 +315,7 @@ impl Lifecycle {
         let run = self
             .next_run
             .take()
+            // Numbered over all streams of the session: a resumed one repeats no name.
             .unwrap_or_else(|| RunId::new(format!("r{}", self.n_earlier + self.n_runs)));
         self.envelope.run = Some(run);
         self.emit_at(cx, &[], Body::RunStarted(RunStarted { cause }));
@@ -248,11 +332,33 @@ impl Lifecycle {
         true
     }
 
+    /// The agent has written a text; a sub-agent's is no answer.
+    pub(crate) fn note_answer(&mut self, cx: &FrameContext<'_>, text: &Text<'_>) {
+        if cx.path.is_empty() && !text.is_empty() {
+            self.answer = Some(text.clone().into_owned());
+        }
+    }
+
+    /// A call was not allowed: the end of the run repeats it.
+    pub(crate) fn deny(&mut self, tool: &Tool<'_>) {
+        if self.denials.len() < MAX_DENIALS {
+            self.denials.push(Denial {
+                tool: Cow::Owned(tool.name.clone().into_owned()),
+                item: Some(tool.id.clone().into_owned()),
+                input: tool.input.clone().map(Raw::into_owned),
+            });
+        }
+    }
+
     /// Closes everything and ends the run; without a run there is nothing to end.
     pub(crate) fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        // Also without a run: what was read between two runs is no answer of the next one.
+        let (answer, denials) = (self.answer.take(), std::mem::take(&mut self.denials));
         if self.envelope.run.is_none() {
             return;
         }
+        ended.answer = ended.answer.or(answer);
+        ended.denials.extend(denials);
         self.settle_error(cx, &mut ended);
         // An abort is a decision about what was under way; any other end just leaves it behind.
         let (left_open, decision) = match ended.outcome {

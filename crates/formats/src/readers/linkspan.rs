@@ -21,14 +21,17 @@ pub(crate) fn recognises(text: &str) -> bool {
 
 impl Linkspan {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
+        let mut lifecycle = Lifecycle::new("linkspan", config);
+        lifecycle.expect_announced_turns();
         Self {
-            lifecycle: Lifecycle::new("linkspan", config).with_announced_turns(),
+            lifecycle,
             next_seq: None,
         }
     }
 
     /// Numbers have no gaps: a jump means that lines are missing or moved.
     fn check_seq(&mut self, cx: &mut FrameContext<'_>, seq: u64) {
+        // A recording may be a part of a session: any number may be the first.
         if let Some(expected) = self.next_seq.replace(seq.saturating_add(1))
             && expected != seq
         {
@@ -75,31 +78,18 @@ impl Reader for Linkspan {
             Ok(event) => {
                 self.lifecycle.adopt(&event);
                 self.check_seq(&mut cx, event.seq);
-                let Event {
-                    at,
-                    path,
-                    origin,
-                    frame,
-                    native,
-                    why,
-                    extra,
-                    body,
-                    ..
-                } = event;
-                let extra = extra.into_owned();
                 let mut cx = FrameContext {
-                    sink: cx.sink,
-                    native,
-                    at,
-                    origin,
-                    direction: None,
-                    path,
-                    extra,
-                    why,
-                    frame,
+                    native: event.native,
+                    at: event.at,
+                    origin: event.origin,
+                    path: event.path,
+                    extra: event.extra.into_owned(),
+                    why: event.why,
+                    frame: event.frame,
                     message: &text,
+                    ..FrameContext::new(cx.sink)
                 };
-                self.event(&mut cx, body);
+                self.event(&mut cx, event.body);
             }
             Err(err) => {
                 let why = format!("not a linkspan event: {err}");
@@ -119,9 +109,8 @@ impl Reader for Linkspan {
 
 /// Ends a run whose end is not in the file.
 fn lost(lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) {
-    let before = cx.why.replace(Why::MissingEnd);
     let message = Text::new("the recording stops before the run ended");
     let error = RunError::new("missing_end", message);
-    lifecycle.end_run(cx, RunEnded::new(Outcome::Lost, Some(error)));
-    cx.why = before;
+    let ended = RunEnded::new(Outcome::Lost, Some(error));
+    cx.because(Some(Why::MissingEnd), |cx| lifecycle.end_run(cx, ended));
 }

@@ -3,39 +3,49 @@
 //! A format says what its messages mean ([`MessageReader`]). What is around them is here, so that
 //! one fate has one outcome, whichever agent met it.
 
+use std::borrow::Cow;
+
 use model::{
-    Binding, Body, Cause, End, Frame, Origin, Outcome, Reader, RunEnded, Sink, Timestamp, Why,
+    Binding, Body, Cause, End, Frame, Origin, Outcome, Reader, RunEnded, SessionBound, SessionId,
+    Sink, Timestamp, Why,
 };
 
 use super::ReaderConfig;
 use super::input::{self, Direction};
 use super::lifecycle::{FrameContext, Lifecycle};
 use super::missing_end::MissingEnd;
-use super::session_tracker::{self, SessionMatch};
+use super::session_tracker::SessionMatch;
 
 /// What the messages of one format mean.
-pub(crate) trait MessageReader: Clone + Send + 'static {
+pub(crate) trait MessageReader: Clone + Default + Send + 'static {
+    const ENGINE: &str;
+    /// Many agents use the format: the configuration names this one.
+    const HAS_MANY_ENGINES: bool = false;
+    /// How error messages call the agent's process.
+    const AGENT: &str = Self::ENGINE;
     /// The format's own word for the id of a session, in error messages.
     const SESSION_ID: &str = "session_id";
-
-    fn new(config: &ReaderConfig) -> Self;
+    /// The format says where a turn begins: what comes between two turns belongs to neither.
+    const ANNOUNCES_TURNS: bool = false;
 
     fn lifecycle(&mut self) -> &mut Lifecycle;
 
-    /// How error messages call the agent's process.
-    fn agent(&self) -> &'static str;
+    fn agent(&self) -> &'static str {
+        Self::AGENT
+    }
 
     /// Reads a message of the agent, or of either side when the direction is not known.
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str);
+    fn message(&mut self, cx: &mut FrameContext<'_>);
 
     /// Reads a message to the agent, from a recording of both directions.
-    fn client_message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
-        let what = "message to the agent".to_owned();
-        self.lifecycle().unmapped(cx, what, text);
+    fn client_message(&mut self, cx: &mut FrameContext<'_>) {
+        self.lifecycle().unmapped(cx, "message to the agent");
     }
 
     /// Ends the run, with the answer and whatever else is known of it.
-    fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>);
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
+        self.lifecycle().end_run(cx, ended);
+    }
 
     /// Nothing follows: what was held back, because more could have followed, is final.
     fn flush(&mut self, _: &mut FrameContext<'_>) {}
@@ -50,7 +60,7 @@ pub(crate) trait MessageReader: Clone + Send + 'static {
         false
     }
 
-    /// Changes the synthesized end where the agent has said more than its stream's end does.
+    /// Changes the synthesized end where the agent gave a reason before its stream ended.
     fn judge(&mut self, _: &End, _: &mut MissingEnd) {}
 
     /// A line names the session it belongs to; false when it is the wrong one, and the run has
@@ -77,7 +87,7 @@ pub(crate) trait MessageReader: Clone + Send + 'static {
     fn accepts_session(&mut self, cx: &mut FrameContext<'_>, id: &str) -> bool {
         let lifecycle = self.lifecycle();
         if lifecycle.session.observe(id) == SessionMatch::Other && !lifecycle.has_run() {
-            // Two recordings in one file, or one connection that goes on with another session.
+            // Two recordings in one file, or one connection that is used for another session.
             lifecycle.session.forget();
         }
         let is_accepted = lifecycle.session.observe(id) == SessionMatch::Same;
@@ -92,24 +102,22 @@ pub(crate) trait MessageReader: Clone + Send + 'static {
         cx.extra.clear();
         let lifecycle = self.lifecycle();
         start_unannounced(lifecycle, cx, Some(Why::WrongSession));
-        let mut mismatch = session_tracker::bound(got);
-        mismatch.how = Binding::Mismatch;
+        let mismatch = SessionBound::new(SessionId::new(got), Binding::Mismatch);
         lifecycle.emit(cx, Body::SessionBound(mismatch));
         let error = lifecycle.session.mismatch(got);
-        let before = cx.why.replace(Why::WrongSession);
-        self.end_run(cx, RunEnded::new(Outcome::Failed, Some(error)));
-        cx.why = before;
+        let ended = RunEnded::new(Outcome::Failed, Some(error));
+        cx.because(Some(Why::WrongSession), |cx| self.end_run(cx, ended));
     }
 
     /// Another run begins, or the stream says that it is over, and nothing has ended this run.
     fn end_unfinished(&mut self, cx: &mut FrameContext<'_>) {
         if self.lifecycle().has_run() {
-            let extra = std::mem::take(&mut cx.extra);
-            self.flush(cx);
-            let mut missing = MissingEnd::before_next(self.was_interrupted());
-            self.judge(&End::default(), &mut missing);
-            end_with(self, cx, missing);
-            cx.extra = extra;
+            cx.without_extra(|cx| {
+                self.flush(cx);
+                let mut missing = MissingEnd::before_next(self.was_interrupted());
+                self.judge(&End::default(), &mut missing);
+                end_with(self, cx, missing);
+            });
         }
     }
 }
@@ -124,8 +132,15 @@ struct Machine<R> {
 
 /// A reader of the format that `R` maps.
 pub(crate) fn machine<R: MessageReader>(config: &ReaderConfig) -> Box<dyn Reader> {
+    let mut reader = R::default();
+    let engine = config.engine.clone().filter(|_| R::HAS_MANY_ENGINES);
+    let engine = engine.map_or(Cow::Borrowed(R::ENGINE), Cow::Owned);
+    *reader.lifecycle() = Lifecycle::new(engine, config);
+    if R::ANNOUNCES_TURNS {
+        reader.lifecycle().expect_announced_turns();
+    }
     Box::new(Machine {
-        reader: R::new(config),
+        reader,
         started_at: config.started_at,
     })
 }
@@ -145,13 +160,12 @@ impl<R: MessageReader> Reader for Machine<R> {
             frame: cx.frame,
             ..FrameContext::new(cx.sink)
         };
-        let message = input::unwrap(&mut cx, &text, self.started_at);
-        cx.message = message;
+        cx.message = input::unwrap(&mut cx, &text, self.started_at);
         if cx.direction == Some(Direction::ToAgent) {
             cx.origin = Origin::Client;
-            reader.client_message(&mut cx, message);
+            reader.client_message(&mut cx);
         } else {
-            reader.message(&mut cx, message);
+            reader.message(&mut cx);
         }
         reader.lifecycle().unread(&mut cx);
     }
@@ -182,10 +196,9 @@ fn end_without_result(reader: &mut impl MessageReader, cx: &mut FrameContext<'_>
         // A session that was refused cannot be resumed, so none is bound.
         missing.fail_with(refusal);
     } else {
-        cx.why = missing.why;
-        reader.lifecycle().bind_expected(cx);
-        cx.why = None;
+        cx.because(missing.why, |cx| reader.lifecycle().bind_expected(cx));
     }
+    // Even an empty stream is a run: a client waits for its end.
     if !reader.lifecycle().has_run() {
         reader.lifecycle().emit_bound(cx);
         if !reader.start_queued(cx) {
@@ -197,9 +210,7 @@ fn end_without_result(reader: &mut impl MessageReader, cx: &mut FrameContext<'_>
 
 /// Starts a run that the agent did not: whatever happens to a stream happens to a run.
 fn start_unannounced(lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>, why: Option<Why>) {
-    let before = std::mem::replace(&mut cx.why, why);
-    lifecycle.start_run(cx, Cause::Prompt);
-    cx.why = before;
+    cx.because(why, |cx| lifecycle.start_run(cx, Cause::Prompt));
 }
 
 fn missing_end<R: MessageReader>(reader: &mut R, end: &End) -> MissingEnd {
@@ -213,9 +224,11 @@ fn missing_end<R: MessageReader>(reader: &mut R, end: &End) -> MissingEnd {
     missing
 }
 
-fn end_with(reader: &mut impl MessageReader, cx: &mut FrameContext<'_>, missing: MissingEnd) {
-    let before = cx.why;
-    cx.why = missing.why.or(before);
-    reader.end_run(cx, missing.ended);
-    cx.why = before;
+pub(super) fn end_with(
+    reader: &mut impl MessageReader,
+    cx: &mut FrameContext<'_>,
+    missing: MissingEnd,
+) {
+    let why = missing.why.or(cx.why);
+    cx.because(why, |cx| reader.end_run(cx, missing.ended));
 }

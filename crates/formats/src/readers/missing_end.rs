@@ -25,6 +25,7 @@ impl MissingEnd {
         let failed = |code, message| Self::new(Outcome::Failed, Why::ProcessExit, code, message);
         match end.exit {
             _ if end.aborted => Self::aborted(),
+            // The process calls it a success, but nothing can be resumed.
             Some(Exit::Code(0)) if !has_session => failed(
                 "no_session",
                 format!("{agent} finished but no {session_id} was captured"),
@@ -46,7 +47,7 @@ impl MissingEnd {
         }
     }
 
-    /// The stream goes on with another run, and nothing has ended this one.
+    /// The stream continues with another run, and nothing has ended this one.
     pub(crate) fn before_next(was_interrupted: bool) -> Self {
         if was_interrupted {
             return Self::aborted();

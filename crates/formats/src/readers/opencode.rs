@@ -2,7 +2,7 @@
 //!
 //! Facts from recordings of OpenCode 1.18.33. Both streams are made of the same parts. `run` prints
 //! a part when it is whole, so a tool has no start, and has no last line: the process ends. `serve`
-//! tells of everything as it grows, of all its sessions, sub-agents' among them, and of its own
+//! reports everything as it grows, of all its sessions, sub-agents' among them, and its own
 //! affairs; a run ends there when its session is idle.
 
 mod growing_text;
@@ -14,28 +14,31 @@ mod sessions;
 mod tests;
 mod tools;
 
-use std::borrow::Cow;
-
-use model::{Cause, End, Level, Notice, Raw, Role, RunEnded, Text, Timestamp, Tokens};
+use model::{Cause, End, Role, RunEnded, Timestamp, Tokens};
 
 use self::growing_text::GrowingTexts;
 use self::outcome::{RunEndCause, RunState};
 use self::sessions::ChildSessions;
+use super::input;
 use super::lifecycle::{FrameContext, Lifecycle};
 use super::machine::MessageReader;
 use super::missing_end::MissingEnd;
+use super::recent::Recent;
 use super::session_tracker::SessionMatch;
-use super::{ReaderConfig, input};
 use crate::wire::lenient::{Object as _, read};
 use crate::wire::opencode::{self as wire, Line, Part};
 
-#[derive(Clone, Debug)]
+/// Messages remembered at once.
+const MAX_MESSAGES: usize = 256;
+
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OpenCode {
     lifecycle: Lifecycle,
     run: RunState,
     /// The sub-agents' sessions.
     sessions: ChildSessions,
-    messages: Messages,
+    /// Whose words the parts of a message are: parts name theirs, and only it says.
+    messages: Recent<(String, Role), MAX_MESSAGES>,
     growing: GrowingTexts,
     about: SessionAbout,
     /// The session's last reported usage.
@@ -52,12 +55,12 @@ struct SessionAbout {
 
 impl OpenCode {
     /// A line of `opencode run`.
-    fn printed<'c>(&mut self, cx: &mut FrameContext<'c>, mut line: Line<'c>, text: &'c str) {
+    fn printed<'c>(&mut self, cx: &mut FrameContext<'c>, mut line: Line<'c>) {
         if let Some(at) = line.timestamp.0 {
             cx.at = Some(Timestamp::from_millis(at as i64));
         }
         let Some(kind) = line.r#type.take() else {
-            return self.lifecycle.unmapped(cx, "no type".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "no type");
         };
         let mut part = line.part.take();
         cx.native = part.id.0.clone().or(line.id.take());
@@ -69,15 +72,15 @@ impl OpenCode {
         match &*kind {
             "step_start" => self.step_start(cx),
             "step_finish" => self.step_finish(cx, part),
-            "text" | "reasoning" if self.is_again(cx, part.id.as_deref(), text) => (),
+            "text" | "reasoning" if self.is_again(cx, part.id.as_deref()) => (),
             "text" => self.text(cx, part, Role::Assistant),
             "reasoning" => self.reasoning(cx, part),
-            "tool_use" => self.tool(cx, part, text),
+            "tool_use" => self.tool(cx, part),
             "error" => {
                 self.begin(cx);
                 self.failed(cx, line.error, true);
             }
-            _ => self.lifecycle.unmapped(cx, format!("type `{kind}`"), text),
+            _ => self.lifecycle.unmapped(cx, format!("type `{kind}`")),
         }
     }
 
@@ -101,72 +104,49 @@ impl OpenCode {
         self.lifecycle.emit_bound(cx);
         if !self.lifecycle.has_run() {
             self.run = RunState::default();
-            let extra = std::mem::take(&mut cx.extra);
-            self.lifecycle.start_run(cx, Cause::Prompt);
-            cx.extra = extra;
+            cx.without_extra(|cx| self.lifecycle.start_run(cx, Cause::Prompt));
         }
     }
 
-    fn emit_notice(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        level: Level,
-        code: impl Into<Cow<'static, str>>,
-        text: Text<'_>,
-        detail: Option<Raw<'_>>,
-    ) {
-        let notice = Notice {
-            detail,
-            ..Notice::new(level, code.into(), text)
-        };
-        self.lifecycle.notice(cx, notice);
+    /// Remembers a message; true when it is new.
+    fn learn_message(&mut self, id: &str, role: Role) -> bool {
+        let known = self.messages.iter_mut().rfind(|(it, _)| it == id);
+        match known {
+            Some(known) => known.1 = role,
+            None => {
+                self.messages.push((id.to_owned(), role));
+                return true;
+            }
+        }
+        false
     }
 }
 
 impl MessageReader for OpenCode {
-    fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("opencode", config),
-            run: RunState::default(),
-            sessions: ChildSessions::default(),
-            messages: Messages::default(),
-            growing: GrowingTexts::default(),
-            about: SessionAbout::default(),
-            about_tokens: None,
-        }
-    }
+    const ENGINE: &str = "opencode";
 
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn agent(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+    fn message(&mut self, cx: &mut FrameContext<'_>) {
         let mut line = Line::default();
-        if !input::is_object(
-            &mut self.lifecycle,
-            cx,
-            text,
-            "an OpenCode event",
-            &mut line,
-        ) {
+        if !input::is_object(&mut self.lifecycle, cx, "an OpenCode event", &mut line) {
             return;
         }
+        // Streams of all projects wrap each event, beside the directory it is from.
         if let Some(payload) = line.payload.0.filter(|_| line.r#type.0.is_none()) {
             let mut inner = Line::default();
             if read(payload.get(), &mut inner).is_ok() && inner.properties.is_object() {
-                cx.extra = std::mem::take(line.extra());
-                return self.event(cx, inner, payload.get());
+                cx.message = payload.get();
+                cx.extra.append(inner.extra());
+                line = inner;
             }
         }
-        cx.extra.append(line.extra());
         if line.properties.is_object() {
-            self.event(cx, line, text);
+            self.event(cx, line);
         } else {
-            self.printed(cx, line, text);
+            self.printed(cx, line);
         }
     }
 
@@ -198,35 +178,6 @@ pub(crate) fn recognises(line: &str) -> bool {
         }
         "error" => it.session_id.0.is_some() && it.error.0.is_some(),
         _ => it.properties.is_object() && kind.contains('.'),
-    }
-}
-
-/// Messages remembered; parts name theirs, and only it says whose words they are.
-const MAX_MESSAGES: usize = 256;
-
-#[derive(Clone, Debug, Default)]
-struct Messages {
-    recent: std::collections::VecDeque<(String, Role)>,
-}
-
-impl Messages {
-    /// Remembers a message; true when it is new.
-    fn learn(&mut self, id: &str, role: Role) -> bool {
-        if let Some(known) = self.recent.iter_mut().rfind(|(it, _)| it == id) {
-            known.1 = role;
-            return false;
-        }
-        if self.recent.len() >= MAX_MESSAGES {
-            self.recent.pop_front();
-        }
-        self.recent.push_back((id.to_owned(), role));
-        true
-    }
-
-    fn role_of(&self, id: Option<&str>) -> Option<Role> {
-        let id = id?;
-        let (_, role) = self.recent.iter().rfind(|(it, _)| it == id)?;
-        Some(*role)
     }
 }
 

@@ -14,33 +14,29 @@ mod tests;
 mod texts;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
-use model::{
-    Compaction, Denial, Item, ItemId, Level, Notice, Raw, RunEnded, SessionBound, Status, Text,
-    Timestamp,
-};
+use model::{Compaction, Item, ItemId, Level, Raw, RunEnded, SessionBound, Status, Timestamp};
 
-use self::calls::PendingCall;
 use self::end::PossibleEnd;
 use self::state::ConversationUsage;
 use self::texts::StreamedItems;
 use super::lifecycle::{FrameContext, Lifecycle};
 use super::machine::MessageReader;
+use super::recent::Recent;
 use super::subagents::Subagents;
-use super::{ReaderConfig, RunEnds, input, session_tracker};
-use crate::wire::lenient::{Object as _, read};
+use super::{input, session_tracker};
+use crate::wire::lenient::read;
 use crate::wire::openhands::inbound::{self as wire, Event};
 
-/// Calls that are emitted as text, remembered until their observation arrives.
+/// Calls remembered at once.
+const MAX_PENDING: usize = 256;
 const MAX_SILENT: usize = 256;
 /// Cards remembered after their end, because OpenHands may send the last one twice.
 const MAX_CARDS: usize = 64;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OpenHands {
     lifecycle: Lifecycle,
-    run_ends: RunEnds,
     cwd: Option<String>,
     model: Option<String>,
     /// The id and kind of the event before: a parent that is just that says nothing.
@@ -49,23 +45,23 @@ pub(crate) struct OpenHands {
     n_ids: u64,
     streams: StreamedItems,
     subagents: Subagents,
-    pending: Vec<PendingCall>,
-    silent: VecDeque<String>,
-    ended_cards: VecDeque<String>,
+    /// Calls without a result, for the question whether they may run.
+    pending: Recent<ItemId<'static>, MAX_PENDING>,
+    /// Calls that are emitted as text, until their observation arrives.
+    silent: Recent<String, MAX_SILENT>,
+    ended_cards: Recent<String, MAX_CARDS>,
     compaction: Option<ItemId<'static>>,
     last_condensation: Option<String>,
     used: ConversationUsage,
-    denials: Vec<Denial<'static>>,
     /// linkspan runs the conversation, and can remember that a tool is allowed.
     is_ours: bool,
-    last_text: Option<Text<'static>>,
     ending: Option<PossibleEnd>,
 }
 
 impl OpenHands {
     /// Keeps what no rule reads and what says more than the SDK's defaults.
     fn take_extra<'c>(&mut self, cx: &mut FrameContext<'c>, event: &mut Event<'c>) {
-        cx.extra = std::mem::take(event.extra());
+        // The SDK writes every field, also those that hold nothing.
         cx.extra
             .retain(|(_, value)| !matches!(value.get(), "[]" | "{}" | "\"UNKNOWN\""));
         // What is only on a socket has no place in the tree of events.
@@ -87,9 +83,8 @@ impl OpenHands {
     }
 
     /// The prompt of the system is the agent's own business; one of ours names a session.
-    fn system_prompt(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>, json: &str) {
-        let prompt = event.system_prompt.text.0.map(Text::from_json);
-        let prompt = prompt.unwrap_or_default();
+    fn system_prompt(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>) {
+        let prompt = event.system_prompt.text.text().unwrap_or_default();
         let prompt = prompt.to_str();
         if event.tools.0.is_empty()
             && let Some(introduced) = ForeignAgent::read(&prompt)
@@ -102,7 +97,8 @@ impl OpenHands {
             prompt.chars().count(),
             event.tools.0.len()
         );
-        self.emit_notice(cx, Level::Debug, "system_prompt", &text, json);
+        self.lifecycle
+            .raise_with_message(cx, Level::Debug, "system_prompt", text);
     }
 
     fn introduced(&mut self, cx: &mut FrameContext<'_>, it: &ForeignAgent<'_>, event: &Event<'_>) {
@@ -112,8 +108,7 @@ impl OpenHands {
         if it.cwd.is_some() {
             self.cwd = it.cwd.map(str::to_owned);
         }
-        let context = event.dynamic_context.text.0.map(Text::from_json);
-        let context = context.unwrap_or_default();
+        let context = event.dynamic_context.text.text().unwrap_or_default();
         let context = context.to_str();
         let fact = |name: &str| {
             let mut lines = context.lines();
@@ -131,8 +126,7 @@ impl OpenHands {
             version: fact("version").map(own),
             tools: list(it.tools),
             commands: list(fact("commands")),
-            mcp_servers: fact("MCP servers")
-                .into_iter()
+            mcp_servers: (fact("MCP servers").into_iter())
                 .flat_map(|it| it.split(", "))
                 .map(server)
                 .collect(),
@@ -145,55 +139,38 @@ impl OpenHands {
         self.work(cx);
         let id = ItemId::new(self.id(cx));
         self.compaction = Some(id.clone());
-        self.lifecycle.open(cx, Item::Compaction(compaction(id)));
+        self.lifecycle
+            .open(cx, Item::Compaction(Compaction::new(id)));
     }
 
-    fn condensed(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>, json: &str) {
+    fn condensed(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>) {
         cx.extra.clear();
         self.work(cx);
         let own_id = self.id(cx);
         self.last_condensation = Some(own_id.clone());
         let id = self.compaction.take().unwrap_or(ItemId::new(own_id));
         if !self.lifecycle.is_open(&id) {
-            self.lifecycle
-                .open(cx, Item::Compaction(compaction(id.clone())));
+            let compaction = Compaction::new(id.clone());
+            self.lifecycle.open(cx, Item::Compaction(compaction));
         }
-        let whole = Compaction {
-            summary: event.summary.0.map(Text::from_json),
-            detail: Some(Raw::parse(json.to_owned())),
-            ..compaction(id)
-        };
-        self.lifecycle
-            .close_whole(cx, Item::Compaction(whole), Status::Ok);
+        let whole = Item::Compaction(Compaction {
+            summary: event.summary.text(),
+            detail: Some(cx.raw()),
+            ..Compaction::new(id)
+        });
+        self.lifecycle.close_whole(cx, whole, Status::Ok);
     }
 
-    fn hook(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>, json: &str) {
+    fn hook(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>) {
         let name = event.hook_command.as_deref().unwrap_or("hook");
         let moment = event.hook_event_type.as_deref().unwrap_or("event");
-        let verdict = if event.blocked.is_true() {
-            "blocked"
-        } else {
-            "done"
+        let verdict = match event.blocked.is_true() {
+            true => "blocked",
+            false => "done",
         };
         let text = format!("hook {name} at {moment}: {verdict}");
-        self.emit_notice(cx, Level::Info, "hook_response", &text, json);
-    }
-
-    /// A notice that keeps the whole event.
-    fn emit_notice(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        level: Level,
-        code: &'static str,
-        text: &str,
-        json: &str,
-    ) {
-        cx.extra.clear();
-        let notice = Notice {
-            detail: Some(Raw::parse(json.to_owned())),
-            ..Notice::new(level, code, Text::new(text))
-        };
-        self.lifecycle.notice(cx, notice);
+        self.lifecycle
+            .raise_with_message(cx, Level::Info, "hook_response", text);
     }
 
     /// The id of the frame, or one of our own.
@@ -209,47 +186,15 @@ impl OpenHands {
 }
 
 impl MessageReader for OpenHands {
-    fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("openhands", config),
-            run_ends: config.run_ends,
-            cwd: None,
-            model: None,
-            last_id: None,
-            was_interrupt: false,
-            n_ids: 0,
-            streams: StreamedItems::default(),
-            subagents: Subagents::default(),
-            pending: Vec::new(),
-            silent: VecDeque::new(),
-            ended_cards: VecDeque::new(),
-            compaction: None,
-            last_condensation: None,
-            used: ConversationUsage::default(),
-            denials: Vec::new(),
-            is_ours: false,
-            last_text: None,
-            ending: None,
-        }
-    }
+    const ENGINE: &str = "openhands";
 
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn agent(&self) -> &'static str {
-        "openhands"
-    }
-
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+    fn message(&mut self, cx: &mut FrameContext<'_>) {
         let mut event = Event::default();
-        if !input::is_object(
-            &mut self.lifecycle,
-            cx,
-            text,
-            "an OpenHands event",
-            &mut event,
-        ) {
+        if !input::is_object(&mut self.lifecycle, cx, "an OpenHands event", &mut event) {
             return;
         }
         cx.native = event.id.take();
@@ -260,7 +205,7 @@ impl MessageReader for OpenHands {
         let was_interrupt = std::mem::take(&mut self.was_interrupt);
         let kind = event.kind.take().unwrap_or_default();
         match &*kind {
-            "SystemPromptEvent" => self.system_prompt(cx, &event, text),
+            "SystemPromptEvent" => self.system_prompt(cx, &event),
             "MessageEvent" => self.chat_message(cx, event),
             "ActionEvent" => self.action(cx, event),
             "ObservationEvent" => self.observation(cx, event),
@@ -268,45 +213,30 @@ impl MessageReader for OpenHands {
             "AgentErrorEvent" => self.agent_error(cx, event),
             "ACPToolCallEvent" => self.card(cx, event),
             "StreamingDeltaEvent" => self.delta(cx, &event),
-            "Condensation" => self.condensed(cx, &event, text),
+            "Condensation" => self.condensed(cx, &event),
             "CondensationRequest" => self.condensing(cx),
             "CondensationSummaryEvent" => self.summary(cx, &event),
-            "ConversationStateUpdateEvent" => self.state(cx, event, text),
+            "ConversationStateUpdateEvent" => self.state(cx, event),
             "ConversationErrorEvent" => self.conversation_error(cx, &event, was_interrupt),
             "PauseEvent" => self.stop(cx, "pause", "the user asked for a pause"),
             "InterruptEvent" => {
                 self.was_interrupt = true;
                 self.stop(cx, "interrupt", "the user interrupted the agent");
             }
-            "HookExecutionEvent" => self.hook(cx, &event, text),
-            "SecurityAnalysisEvent" => {
-                self.emit_notice(
-                    cx,
-                    Level::Debug,
-                    "security_analysis",
-                    "risks were judged",
-                    text,
-                );
-            }
-            "LLMCompletionLogEvent" => {
-                self.emit_notice(
-                    cx,
-                    Level::Debug,
-                    "completion_log",
-                    "a call of the model was logged",
-                    text,
-                );
-            }
-            "TokenEvent" => {
-                self.emit_notice(cx, Level::Debug, "token_ids", "tokens of a call", text)
-            }
-            "" => self.lifecycle.unmapped(cx, "no kind".to_owned(), text),
-            other => self.lifecycle.unmapped(cx, format!("kind `{other}`"), text),
+            "HookExecutionEvent" => self.hook(cx, &event),
+            "" => self.lifecycle.unmapped(cx, "no kind"),
+            kind => match DEBUG.iter().find(|it| it.0 == kind) {
+                Some((_, code, text)) => {
+                    self.lifecycle
+                        .raise_with_message(cx, Level::Debug, code, *text);
+                }
+                None => self.lifecycle.unmapped(cx, format!("kind `{kind}`")),
+            },
         }
     }
 
-    fn client_message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
-        self.sent(cx, text);
+    fn client_message(&mut self, cx: &mut FrameContext<'_>) {
+        self.sent(cx);
     }
 
     fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
@@ -352,6 +282,21 @@ const KINDS: [&str; 19] = [
     "SecurityAnalysisEvent",
     "LLMCompletionLogEvent",
     "TokenEvent",
+];
+
+/// Events that only help to debug OpenHands itself: their codes, and what they say.
+const DEBUG: [(&str, &str, &str); 3] = [
+    (
+        "SecurityAnalysisEvent",
+        "security_analysis",
+        "risks were judged",
+    ),
+    (
+        "LLMCompletionLogEvent",
+        "completion_log",
+        "a call of the model was logged",
+    ),
+    ("TokenEvent", "token_ids", "tokens of a call"),
 ];
 
 /// A system prompt as linkspan writes it for a foreign agent: `Claude Code session ID (facts)`.
@@ -414,15 +359,4 @@ fn server(text: &str) -> model::McpServer<'static> {
 /// OpenHands writes local time without a zone, which is interpreted as UTC.
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}Z")))
-}
-
-fn compaction(id: ItemId<'static>) -> Compaction<'static> {
-    Compaction {
-        id,
-        trigger: None,
-        summary: None,
-        tokens_before: None,
-        tokens_after: None,
-        detail: None,
-    }
 }

@@ -23,14 +23,14 @@ use self::output::OutputItems;
 use super::lifecycle::{FrameContext, Lifecycle};
 use super::machine::MessageReader;
 use super::missing_end::MissingEnd;
-use super::{ReaderConfig, input, session_tracker};
-use crate::wire::lenient::{Any, List, Object as _, Str};
+use super::{input, session_tracker};
+use crate::wire::lenient::{Any, List, Str};
 use crate::wire::openresponses::{self as wire, Line, Response};
 
 /// The id of a response without one.
 const UNNAMED: &str = "response";
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OpenResponses {
     lifecycle: Lifecycle,
     /// The response that streams now, by the first id it had.
@@ -41,20 +41,13 @@ pub(crate) struct OpenResponses {
     /// An `error` event: usually `response.failed` follows and says the same.
     error: Option<Raw<'static>>,
     model: Option<String>,
-    last_text: Option<Text<'static>>,
     has_refused: bool,
     /// The model did something besides refusing.
     has_said: bool,
 }
 
 impl OpenResponses {
-    fn event<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        kind: &str,
-        mut line: Line<'c>,
-        text: &'c str,
-    ) {
+    fn event<'c>(&mut self, cx: &mut FrameContext<'c>, kind: &str, mut line: Line<'c>) {
         let name = kind.strip_prefix("response.").unwrap_or(kind);
         if self.lifecycle.is_over() && !self.is_of_another(name, &line) {
             return self.lifecycle.after_end(cx);
@@ -79,8 +72,8 @@ impl OpenResponses {
                 self.input_done(cx, &line, line.arguments)
             }
             "custom_tool_call_input.done" => self.input_done(cx, &line, line.input),
-            "output_item.added" => self.item_added(cx, line, text),
-            "output_item.done" => self.item_done(cx, line, text),
+            "output_item.added" => self.item_added(cx, line),
+            "output_item.done" => self.item_done(cx, line),
             // Each repeats its deltas; the item repeats them again.
             "content_part.added"
             | "content_part.done"
@@ -97,10 +90,10 @@ impl OpenResponses {
             "completed" | "incomplete" | "failed" | "cancelled" => {
                 self.terminal(cx, kind, line.response.take());
             }
-            "error" => self.error_event(cx, text),
+            "error" => self.error_event(cx),
             name => match progress_of(name) {
                 Some(code) => self.progress(cx, &line, code, line.delta),
-                None => self.lifecycle.unmapped(cx, format!("type `{kind}`"), text),
+                None => self.lifecycle.unmapped(cx, format!("type `{kind}`")),
             },
         }
     }
@@ -127,10 +120,10 @@ impl OpenResponses {
             }
             self.begin(cx, response);
         }
-        self.debug(cx, status, Text::new(status));
+        self.debug(cx, status, status);
     }
 
-    /// True for an event that tells of another response than the one that has ended.
+    /// True for an event of another response than the one that has ended.
     fn is_of_another(&self, name: &str, line: &Line<'_>) -> bool {
         let has_response = matches!(
             name,
@@ -182,13 +175,12 @@ impl OpenResponses {
             bound.model = model;
             bound.tools = tool_names(tools);
             cx.extra.append(&mut response.unread());
-            cx.extra
-                .extend(tools.raw().map(|raw| (Cow::Borrowed("tools"), raw)));
+            cx.keep("tools", tools);
             self.lifecycle.bind(cx, bound);
         }
         self.lifecycle.start_run(cx, Cause::Prompt);
         if let Some(words) = other {
-            self.debug(cx, "other_chain", Text::new(words));
+            self.debug(cx, "other_chain", words);
         }
     }
 
@@ -211,10 +203,10 @@ impl OpenResponses {
     }
 
     /// A response that was not streamed.
-    fn whole<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+    fn whole(&mut self, cx: &mut FrameContext<'_>) {
         cx.extra.clear();
-        let response: Response<'c> = serde_json::from_str(text).unwrap_or_default();
-        let status = response.fact::<Str<'c>>("status").take();
+        let response: Response<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let status = response.fact::<Str<'_>>("status").take();
         self.terminal(cx, status.as_deref().unwrap_or("completed"), response);
     }
 
@@ -234,66 +226,53 @@ impl OpenResponses {
         self.lifecycle.notice(cx, notice);
     }
 
-    fn debug(&mut self, cx: &mut FrameContext<'_>, code: &'static str, text: Text<'_>) {
-        // The complete response at its end.
+    fn debug<'t>(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        code: &'static str,
+        text: impl Into<Text<'t>>,
+    ) {
+        // The whole response comes again at its end.
         cx.extra.clear();
-        self.lifecycle
-            .notice(cx, Notice::new(Level::Debug, code, text));
+        self.lifecycle.raise(cx, Level::Debug, code, text);
     }
 }
 
 impl MessageReader for OpenResponses {
-    fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("openresponses", config).with_announced_turns(),
-            response: None,
-            ended: None,
-            output: OutputItems::default(),
-            error: None,
-            model: None,
-            last_text: None,
-            has_refused: false,
-            has_said: false,
-        }
-    }
+    const ENGINE: &str = "openresponses";
+    const AGENT: &str = "the endpoint";
+    const ANNOUNCES_TURNS: bool = true;
 
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn agent(&self) -> &'static str {
-        "the endpoint"
-    }
-
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
-        if text.trim_ascii() == "[DONE]" {
+    fn message(&mut self, cx: &mut FrameContext<'_>) {
+        if cx.message.trim_ascii() == "[DONE]" {
             return self.end_unfinished(cx);
         }
         let mut line = Line::default();
         if !input::is_object(
             &mut self.lifecycle,
             cx,
-            text,
             "an Open Responses event",
             &mut line,
         ) {
             return;
         }
-        cx.extra = std::mem::take(line.extra());
-        if let Some(logprobs) = line.logprobs.raw().filter(|it| it.get() != "[]") {
-            cx.extra.push((Cow::Borrowed("logprobs"), logprobs));
+        if line.logprobs.0.is_some_and(|it| it.get() != "[]") {
+            cx.keep("logprobs", line.logprobs);
         }
         let kind = line.r#type.take();
         match kind.as_deref() {
-            Some(kind) => self.event(cx, kind, line, text),
-            None if line.object.as_deref() == Some("response") => self.whole(cx, text),
-            None if line.error.0.is_some() => self.error_event(cx, text),
-            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
+            Some(kind) => self.event(cx, kind, line),
+            None if line.object.as_deref() == Some("response") => self.whole(cx),
+            None if line.error.0.is_some() => self.error_event(cx),
+            None => self.lifecycle.unmapped(cx, "no type"),
         }
     }
 
-    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
-        ended.answer = self.last_text.take();
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
         self.lifecycle.end_run(cx, ended);
         self.forget();
     }

@@ -1,4 +1,4 @@
-//! The agent's own session: which one was asked for, which one speaks, and when they differ.
+//! The agent's own session: the requested one, the one that answers, and when they differ.
 //!
 //! Any line may name the session, and the first one that does settles it. A session other than the
 //! requested one fails the run, and nothing after that counts.
@@ -83,7 +83,7 @@ impl SessionTracker {
         }
     }
 
-    /// Takes a session as the one that speaks, whichever was asked for: a fork has a new id.
+    /// Takes a session as the known one, whichever was requested: a fork has a new id.
     pub(crate) fn adopt(&mut self, id: &str) {
         if self.id() != Some(id) {
             self.known = Some(id.to_owned());
@@ -112,6 +112,7 @@ impl SessionTracker {
             Some(_) => format!("session `{wanted}` was asked for, the agent answered as `{got}`"),
             None => format!("the agent changed its session from `{wanted}` to `{got}`"),
         };
+        // Without a request no session is wrong: the other one is read from here on.
         self.is_mismatch = self.expected.is_some();
         self.forget();
         RunError::new("wrong_session", Text::new(message))
@@ -137,6 +138,7 @@ impl Lifecycle {
     pub(crate) fn bind(&mut self, cx: &mut FrameContext<'_>, mut bound: SessionBound<'_>) {
         let session = &mut self.session;
         bound.how = match bound.how {
+            // Claude announces its session again with every turn.
             _ if session.is_bound => Binding::Repeat,
             Binding::Init if session.expected.is_some() => Binding::Resume,
             how => how,

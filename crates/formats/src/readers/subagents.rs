@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use model::{Item, ItemId, Status, Subagent, Text};
 
 use super::lifecycle::{FrameContext, Lifecycle};
+use super::recent::Recent;
 use crate::wire::lenient::{Any, Str};
 
 /// Sub-agents remembered at once; the oldest is forgotten first.
@@ -13,7 +14,7 @@ const MAX_SUBAGENTS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subagents {
-    known: Vec<KnownSubagent>,
+    known: Recent<KnownSubagent, MAX_SUBAGENTS>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,9 +55,6 @@ impl Subagents {
     }
 
     fn remember(&mut self, call: &str, path: Vec<ItemId<'static>>) {
-        if self.known.len() >= MAX_SUBAGENTS {
-            self.known.remove(0);
-        }
         self.known.push(KnownSubagent {
             call: call.to_owned(),
             task: None,
@@ -117,6 +115,7 @@ impl Subagents {
     ) -> Vec<ItemId<'static>> {
         let call_id = ItemId::new(call.to_owned());
         let before = self.position(call).map(|at| self.known.remove(at));
+        // Claude names the parent's task; in other formats the call stands where its parent works.
         let parent = self.with_task(start.parent_task);
         let mut path = parent
             .map(|it| it.path.clone())
@@ -168,24 +167,22 @@ pub(crate) fn open_item(
         .as_ref()
         .and_then(|it| serde_json::from_str(it.get()).ok())
         .unwrap_or_default();
-    let said = |told: Any<'_>, asked: Any<'_>| {
-        let value = told.raw().or(asked.raw())?;
-        Some(Text::from(value).into_owned())
+    let own = |stated: Any<'_>, asked: Any<'_>| {
+        let text = stated.text().or(asked.text());
+        text.map(Text::into_owned)
     };
     let name = start.name.or(asked.name.as_deref()).unwrap_or("agent");
     let subagent = Subagent {
         id: item_id(call.as_str()),
         call: call.clone(),
         name: Cow::Owned(name.to_owned()),
-        description: said(start.description, asked.description),
-        prompt: said(start.prompt, asked.prompt),
+        description: own(start.description, asked.description),
+        prompt: own(start.prompt, asked.prompt),
         background: start.is_background,
         report: None,
         detail: None,
     };
-    let inner = std::mem::replace(&mut cx.path, Cow::Owned(around.to_vec()));
-    lifecycle.open(cx, Item::Subagent(subagent));
-    cx.path = inner;
+    cx.inside(around, |cx| lifecycle.open(cx, Item::Subagent(subagent)));
 }
 
 /// The tool call and the agent it starts are two items, so they need two ids.

@@ -61,7 +61,8 @@ fn subjects(call: &Class<'_>, raw: Option<&Raw<'_>>) -> Vec<String> {
         .and_then(|it| serde_json::from_str(it.get()).ok())
         .unwrap_or_default();
     let show = |it: &Text<'_>| visible(&it.to_str()).into_owned();
-    let asked = super::classify_fields(name_of(call.kind), &input, None);
+    let mut asked = super::facts(call.kind, &input);
+    super::repeats::shorten(&mut asked);
     let paths = || {
         // The request overrides the call; omitted fields come from the call.
         let paths = [&asked.paths, &call.paths].into_iter();
@@ -101,28 +102,6 @@ fn subjects(call: &Class<'_>, raw: Option<&Raw<'_>>) -> Vec<String> {
         }
     }
     subjects
-}
-
-/// A tool of this kind whose input is read in full.
-fn name_of(kind: ToolKind) -> &'static str {
-    match kind {
-        ToolKind::Shell => "bash",
-        ToolKind::Read => "read",
-        ToolKind::Edit => "edit",
-        ToolKind::Write => "write",
-        ToolKind::Delete => "delete",
-        ToolKind::Move => "move",
-        ToolKind::Search => "grep",
-        ToolKind::Fetch => "fetch",
-        ToolKind::WebSearch => "websearch",
-        ToolKind::Mcp
-        | ToolKind::Task
-        | ToolKind::Todo
-        | ToolKind::Ask
-        | ToolKind::Think
-        | ToolKind::Mode
-        | ToolKind::Other => "",
-    }
 }
 
 /// `Edit a.py` as `Edit /w/a.py`, when that is the path that is meant.

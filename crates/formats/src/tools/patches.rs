@@ -1,4 +1,4 @@
-//! Patches over several files, as Codex tells of them: a path and a kind for each, at best a diff.
+//! Patches over several files, as Codex reports them: a path and a kind for each, at best a diff.
 
 use std::borrow::Cow;
 

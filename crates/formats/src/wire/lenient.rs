@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use model::Raw;
+use model::{Raw, Text};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -24,6 +24,10 @@ impl<'a> Str<'a> {
 
     pub(crate) fn take(&mut self) -> Option<Cow<'a, str>> {
         self.0.take()
+    }
+
+    pub(crate) fn owned(&self) -> Option<String> {
+        self.as_deref().map(str::to_owned)
     }
 }
 
@@ -45,6 +49,11 @@ impl Num {
     pub(crate) fn as_u64(self) -> Option<u64> {
         self.0.filter(|it| *it >= 0.0).map(|it| it as u64)
     }
+
+    /// The number of something that is not counted when there is none.
+    pub(crate) fn count(self) -> u64 {
+        self.as_u64().unwrap_or_default()
+    }
 }
 
 /// Any value, as its JSON text; `null` is nothing.
@@ -54,6 +63,16 @@ pub(crate) struct Any<'a>(pub(crate) Option<&'a RawValue>);
 impl<'a> Any<'a> {
     pub(crate) fn raw(self) -> Option<Raw<'a>> {
         self.0.map(Raw::borrowed)
+    }
+
+    /// A string by its value, anything else by its JSON.
+    pub(crate) fn text(self) -> Option<Text<'a>> {
+        self.0.map(Text::from_json)
+    }
+
+    /// The same, with something in it.
+    pub(crate) fn filled_text(self) -> Option<Text<'a>> {
+        self.text().filter(|it| !it.is_empty())
     }
 
     /// The value of a string.

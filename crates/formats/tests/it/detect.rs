@@ -1,7 +1,7 @@
 //! Every recording is known by its first frames, and taken for nothing else.
 
 use formats::detect::Detector;
-use formats::framing::{Either, clean};
+use formats::framing::{Framer, clean};
 use formats::registry::FORMATS;
 use model::Frame;
 
@@ -46,7 +46,7 @@ fn no_frame_is_taken_for_another_format() {
                     wrong.push(format!("{}/{name} {n}: {}", format.name, other.name));
                 }
             };
-            let mut framer = Either::default();
+            let mut framer = Framer::default();
             framer.push(&recording.bytes, &mut look);
             framer.end(&mut look);
         }

@@ -95,42 +95,10 @@ const EXCEPTIONS: &[(&str, &str, &str, &str, &str)] = &[
 
 /// The lines in which a session announces itself and calls a tool, without a result or an end.
 fn stream(format: &str, session: &str) -> Vec<String> {
-    let lines: &[&str] = match format {
-        "claude" => &[
-            r#"{"type":"system","subtype":"init","session_id":"s1","model":"m"}"#,
-            r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]},"session_id":"s1"}"#,
-        ],
-        "codex" => &[
-            r#"{"type":"thread.started","thread_id":"s1"}"#,
-            r#"{"type":"item.started","item":{"id":"t","type":"command_execution","command":"ls","status":"in_progress"}}"#,
-        ],
-        "opencode" => &[
-            r#"{"type":"step_start","sessionID":"s1","part":{}}"#,
-            r#"{"type":"tool_use","sessionID":"s1","part":{"id":"p","callID":"t","tool":"bash","state":{"status":"running","input":{}}}}"#,
-        ],
-        "gemini" => &[
-            r#"{"type":"init","timestamp":"2026-11-15T18:17:16.193Z","session_id":"s1","model":"m"}"#,
-            r#"{"type":"tool_use","tool_name":"run_shell_command","tool_id":"t","parameters":{}}"#,
-        ],
-        "openhands" => &[
-            r#"{"kind":"ConversationStateUpdateEvent","id":"e1","source":"environment","key":"full_state","value":{"id":"s1"}}"#,
-            r#"{"kind":"ActionEvent","id":"e2","source":"agent","action":{"kind":"TerminalAction","command":"ls"},"tool_name":"terminal","tool_call_id":"t","llm_response_id":"r"}"#,
-        ],
-        "acp" => &[
-            r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"ls","status":"in_progress"}}}"#,
-            r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"t","title":"ls -l"}}}"#,
-        ],
-        "ag-ui" => &[
-            r#"{"type":"RUN_STARTED","threadId":"s1","runId":"r"}"#,
-            r#"{"type":"TOOL_CALL_START","toolCallId":"t","toolCallName":"ls"}"#,
-        ],
-        "openresponses" => &[
-            r#"{"type":"response.created","response":{"id":"s1"}}"#,
-            r#"{"type":"response.output_item.added","output_index":0,"item":{"id":"t","type":"function_call","call_id":"t","name":"ls"}}"#,
-        ],
-        other => panic!("{other} has no stream here"),
-    };
-    lines.iter().map(|it| it.replace("s1", session)).collect()
+    let path = root().join("fates").join(format).with_extension("jsonl");
+    let lines = std::fs::read_to_string(&path);
+    let lines = lines.unwrap_or_else(|err| panic!("{}: {err}", path.display()));
+    (lines.lines().map(|it| it.replace("s1", session))).collect()
 }
 
 /// What the events say about the session, the tool and the end.

@@ -155,9 +155,20 @@ fn whole(from: &str, bytes: &[u8], end: &End) -> Result<(), String> {
     fan.verdict(end)
 }
 
-/// Runs a check over all recordings on both cores.
-fn for_all(from: &str, check: impl Fn(&Recording) -> Result<(), String> + Sync) {
-    let all = recordings(from);
+/// The formats of agents; `linkspan` is what they are read into. `LINKSPAN_FORMAT` chooses one of them.
+fn formats() -> Vec<&'static str> {
+    let chosen = std::env::var("LINKSPAN_FORMAT").ok();
+    let readers = FORMATS.iter().filter(|it| it.reader.is_some());
+    let names = readers.map(|it| it.name).filter(|it| *it != "linkspan");
+    names
+        .filter(|it| chosen.as_deref().is_none_or(|chosen| chosen == *it))
+        .collect()
+}
+
+/// Runs a check over all recordings of all formats on both cores.
+fn for_all(check: impl Fn(&str, &Recording) -> Result<(), String> + Sync) {
+    let of_format = |from: &'static str| recordings(from).into_iter().map(move |it| (from, it));
+    let all: Vec<_> = formats().into_iter().flat_map(of_format).collect();
     let next = std::sync::atomic::AtomicUsize::new(0);
     let failures = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -165,12 +176,12 @@ fn for_all(from: &str, check: impl Fn(&Recording) -> Result<(), String> + Sync) 
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    let Some(recording) = all.get(at) else { return };
-                    if let Err(why) = check(recording) {
-                        failures
-                            .lock()
-                            .unwrap()
-                            .push(format!("{}: {why}", recording.name));
+                    let Some((from, recording)) = all.get(at) else {
+                        return;
+                    };
+                    if let Err(why) = check(from, recording) {
+                        let failure = format!("{from}/{}: {why}", recording.name);
+                        failures.lock().unwrap().push(failure);
                     }
                 }
             });
@@ -178,51 +189,6 @@ fn for_all(from: &str, check: impl Fn(&Recording) -> Result<(), String> + Sync) 
     });
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-/// Every rule for every reader, so that each can be run by name: `properties::claude`.
-macro_rules! readers {
-    ($($module:ident = $format:literal,)*) => {
-        const TESTED: &[&str] = &[$($format),*];
-
-        $(mod $module {
-            readers!(@tests $format
-                every_prefix_ends_well
-                a_changed_byte_costs_no_more_than_its_line
-                dropped_doubled_and_swapped_lines_end_well
-                chunks_do_not_matter
-                damaged_canonical_files_become_valid
-                no_bytes_at_all_are_a_lost_run
-            );
-        })*
-    };
-    (@tests $format:literal $($test:ident)*) => {
-        $(#[test]
-        fn $test() {
-            super::$test($format);
-        })*
-    };
-}
-
-readers! {
-    claude = "claude",
-    codex = "codex",
-    opencode = "opencode",
-    gemini = "gemini",
-    openhands = "openhands",
-    acp = "acp",
-    openresponses = "openresponses",
-    ag_ui = "ag-ui",
-}
-
-#[test]
-fn no_reader_is_left_out() {
-    let readers = FORMATS.iter().filter(|it| it.reader.is_some());
-    let missing: Vec<&str> = readers
-        .map(|it| it.name)
-        .filter(|it| *it != "linkspan" && !TESTED.contains(it))
-        .collect();
-    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// Small, seeded and good enough to pick places.
@@ -243,8 +209,9 @@ impl Dice {
     }
 }
 
-fn every_prefix_ends_well(from: &str) {
-    for_all(from, |recording| {
+#[test]
+fn every_prefix_ends_well() {
+    for_all(|from, recording| {
         let mut fan = Fan::new(from);
         let mut only_read = Fan::new(from);
         only_read.outs.retain(|out| out.name == "linkspan");
@@ -278,8 +245,9 @@ fn every_prefix_ends_well(from: &str) {
     });
 }
 
-fn a_changed_byte_costs_no_more_than_its_line(from: &str) {
-    for_all(from, |recording| {
+#[test]
+fn a_changed_byte_costs_no_more_than_its_line() {
+    for_all(|from, recording| {
         let mut dice = Dice::for_name(&recording.name);
         let n = if recording.bytes.len() > CUT_EVERYWHERE {
             8
@@ -297,8 +265,9 @@ fn a_changed_byte_costs_no_more_than_its_line(from: &str) {
     });
 }
 
-fn dropped_doubled_and_swapped_lines_end_well(from: &str) {
-    for_all(from, |recording| {
+#[test]
+fn dropped_doubled_and_swapped_lines_end_well() {
+    for_all(|from, recording| {
         let lines: Vec<&[u8]> = recording.bytes.split_inclusive(|it| *it == b'\n').collect();
         let mut dice = Dice::for_name(&recording.name);
         let sample: Vec<usize> = if lines.len() <= 40 && recording.bytes.len() <= CUT_EVERYWHERE {
@@ -324,13 +293,14 @@ fn dropped_doubled_and_swapped_lines_end_well(from: &str) {
     });
 }
 
-fn chunks_do_not_matter(from: &str) {
+#[test]
+fn chunks_do_not_matter() {
     let writers: Vec<&str> = FORMATS
         .iter()
         .filter(|it| it.writer.is_some())
         .map(|it| it.name)
         .collect();
-    for_all(from, |recording| {
+    for_all(|from, recording| {
         let mut dice = Dice::for_name(&recording.name);
         for to in &writers {
             let expected = convert(from, to, None, &recording.bytes, &recording.end);
@@ -358,8 +328,9 @@ fn chunks_do_not_matter(from: &str) {
     });
 }
 
-fn damaged_canonical_files_become_valid(from: &str) {
-    for_all(from, |recording| {
+#[test]
+fn damaged_canonical_files_become_valid() {
+    for_all(|from, recording| {
         let events = convert(from, "linkspan", None, &recording.bytes, &recording.end);
         let lines: Vec<&[u8]> = events
             .as_bytes()
@@ -397,8 +368,11 @@ fn valid(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-fn no_bytes_at_all_are_a_lost_run(from: &str) {
-    whole(from, b"", &End::default()).unwrap();
-    whole(from, b"\n\n \r\n", &End::default()).unwrap();
-    whole(from, &[0xff; 1000], &End::default()).unwrap();
+#[test]
+fn no_bytes_at_all_are_a_lost_run() {
+    for from in formats() {
+        for bytes in [&b""[..], b"\n\n \r\n", &[0xff; 1000]] {
+            whole(from, bytes, &End::default()).unwrap_or_else(|why| panic!("{from}: {why}"));
+        }
+    }
 }

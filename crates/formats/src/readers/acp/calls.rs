@@ -6,15 +6,14 @@
 
 mod results;
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
-
-use model::{Channel, Diff, Item, ItemId, Level, Location, Notice, Raw, Status, Text, Tool};
+use model::{Channel, Diff, ItemId, Level, Location, Notice, Raw, Status, Text, Tool, Why};
 
 use super::wire::{self, Meta, Update};
 use super::{Acp, FrameContext, names};
 use crate::readers::acp_tool_content;
 use crate::readers::content::{self, ContentPiece};
+use crate::readers::growing_text::ShownText;
+use crate::readers::recent::Recent;
 use crate::readers::subagents;
 use crate::tools;
 use crate::wire::lenient::{Any, List};
@@ -23,20 +22,18 @@ use crate::wire::lenient::{Any, List};
 const MAX_CALLS: usize = 1024;
 /// Calls remembered after their end, because some agents go on talking about them.
 const MAX_ENDED: usize = 1024;
+/// Denied calls remembered until their end is reported.
 const MAX_DENIED: usize = 256;
 /// Places of one call.
 const MAX_LOCATIONS: usize = 256;
 /// Maximum number of emitted updates per call; later ones are merged into its end.
-const MAX_TOLD: u32 = 256;
+const MAX_UPDATES: u32 = 256;
 /// Output in pieces that is kept for the result of its call.
 const MAX_OUTPUT: usize = 16 * 1024 * 1024;
-/// The end of what was printed, by which the next output is known to go on from there.
-const TAIL: usize = 256;
-
 #[derive(Clone, Debug, Default)]
 pub(super) struct AcpCalls {
-    open: Vec<AcpCall>,
-    ended: VecDeque<String>,
+    open: Recent<AcpCall, MAX_CALLS>,
+    ended: Recent<String, MAX_ENDED>,
     denied: Vec<ItemId<'static>>,
 }
 
@@ -62,15 +59,8 @@ struct AcpCall {
     streamed: String,
     /// How a terminal of the agent's own ended.
     terminal_exit: Option<i32>,
-    n_told: u32,
-    printed: PrintedOutput,
-}
-
-/// How much of a call's output was emitted, and its end.
-#[derive(Clone, Debug, Default)]
-struct PrintedOutput {
-    len: usize,
-    tail: String,
+    n_updates: u32,
+    printed: ShownText,
 }
 
 impl AcpCalls {
@@ -121,11 +111,10 @@ impl Acp {
         }
         let at = self.upsert(cx, update, is_opening);
         self.terminal(cx, at, meta);
-        let is_denied = || meta.status.as_deref();
         let status = match update.status.as_deref() {
             Some("completed") => Status::Ok,
             Some("cancelled") => Status::Cancelled,
-            Some("failed") => match is_denied() {
+            Some("failed") => match meta.status.as_deref() {
                 Some("denied") => Status::Denied,
                 Some("cancelled") => Status::Cancelled,
                 Some("lost") => Status::Lost,
@@ -179,20 +168,18 @@ impl Acp {
         if is_new {
             self.close_texts(cx);
         }
-        // One that was given up as too old is told again as it is.
+        // One that was given up as too old is opened again.
         let is_open = self.lifecycle.is_open(&key);
         let call = &mut self.calls.open[at];
-        if is_open && (!has_changed || call.n_told >= MAX_TOLD) {
+        if is_open && (!has_changed || call.n_updates >= MAX_UPDATES) {
             return at;
         }
-        call.n_told += 1;
+        call.n_updates += 1;
         let tool = call.tool(self.session.cwd.as_deref());
-        let before = cx.why;
-        if !is_open && !is_opening {
-            cx.why = cx.why.or(Some(model::Why::NeverOpened));
-        }
-        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
-        cx.why = before;
+        let unseen = (!is_open && !is_opening).then_some(Why::NeverOpened);
+        cx.because(cx.why.or(unseen), |cx| {
+            self.lifecycle.update(cx, tool.into())
+        });
         at
     }
 
@@ -220,18 +207,18 @@ impl Acp {
             call.is_description = true;
         }
         if call.kind.is_none() && update.kind.0.is_some() {
-            call.kind = update.kind.as_deref().map(str::to_owned);
+            call.kind = update.kind.owned();
             has_changed = true;
         }
         if (call.name.is_none() || call.is_guess) && update.name.0.is_some() {
-            call.name = update.name.as_deref().map(str::to_owned);
+            call.name = update.name.owned();
             call.is_guess = false;
             has_changed = true;
         }
         // A pending call is emitted as soon as it is complete.
         if has_changed && !call.is_pending && self.lifecycle.is_open(&call.id) {
             let tool = call.tool(self.session.cwd.as_deref());
-            self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+            self.lifecycle.update(cx, tool.into());
         }
     }
 
@@ -243,33 +230,27 @@ impl Acp {
         }
         let key = call.id.clone();
         for piece in [&meta.terminal_output, &meta.terminal_output_delta] {
-            let Some(text) = piece.data.raw().map(Text::from).filter(|it| !it.is_empty()) else {
+            let Some(text) = piece.data.filled_text() else {
                 continue;
             };
-            let call = &mut self.calls.open[at];
-            if call.streamed.len() + text.len_bound() <= MAX_OUTPUT {
-                call.streamed.push_str(&text.to_str());
-            }
+            self.calls.open[at].add_output(&text);
             self.lifecycle.delta(cx, &key, Channel::Output, text);
         }
     }
 
     /// A permission is requested for a call, so its input is known.
-    pub(super) fn is_whole(&mut self, cx: &mut FrameContext<'_>, id: &str) {
+    pub(super) fn show_input(&mut self, cx: &mut FrameContext<'_>, id: &str) {
         let Some(at) = self.calls.find(id) else {
             return;
         };
         let call = &mut self.calls.open[at];
         if std::mem::take(&mut call.is_pending) && call.input.is_some() {
             let tool = call.tool(self.session.cwd.as_deref());
-            self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+            self.lifecycle.update(cx, tool.into());
         }
     }
 
     fn add_call(&mut self, id: &str) -> usize {
-        if self.calls.open.len() >= MAX_CALLS {
-            self.calls.open.remove(0);
-        }
         self.calls.open.push(AcpCall {
             id: ItemId::new(id.to_owned()),
             name: None,
@@ -285,10 +266,9 @@ impl Acp {
             output: None,
             streamed: String::new(),
             terminal_exit: None,
-            n_told: 0,
-            printed: PrintedOutput::default(),
-        });
-        self.calls.open.len() - 1
+            n_updates: 0,
+            printed: ShownText::default(),
+        })
     }
 
     /// Tells what was added to the output of a call that still runs.
@@ -304,24 +284,17 @@ impl Acp {
         });
         let text = content::joined(texts.collect(), "\n");
         let text = text.to_str();
-        let Some(added) = call.printed.added(&text) else {
+        let Some(news) = call.printed.news(&text) else {
             return;
         };
-        let key = call.id.clone();
-        let added = Text::new(added.to_owned());
-        call.printed.advance(&text);
-        self.lifecycle.delta(cx, &key, Channel::Output, added);
+        call.printed.add(news);
+        let (key, news) = (call.id.clone(), Text::new(news.to_owned()));
+        self.lifecycle.delta(cx, &key, Channel::Output, news);
     }
 
     /// A piece of output by itself, as version 2 sends it.
     pub(super) fn output_chunk<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>) {
-        let id = ItemId::new(
-            update
-                .tool_call_id
-                .as_deref()
-                .unwrap_or_default()
-                .to_owned(),
-        );
+        let id = ItemId::new(update.tool_call_id.owned().unwrap_or_default());
         let Some(content) = update.content.0 else {
             return;
         };
@@ -331,10 +304,7 @@ impl Acp {
             && let ContentPiece::Text(text) = acp_tool_content::piece(block)
         {
             if let Some(at) = self.calls.find(id.as_str()) {
-                let call = &mut self.calls.open[at];
-                if call.streamed.len() + text.len_bound() <= MAX_OUTPUT {
-                    call.streamed.push_str(&text.to_str());
-                }
+                self.calls.open[at].add_output(&text);
             }
             self.lifecycle.delta(cx, &id, Channel::Output, text);
         }
@@ -348,73 +318,38 @@ impl Acp {
         meta: &Meta<'c>,
     ) {
         let call = self.calls.open.remove(at);
-        if let Some(ask) = self.lifecycle.ask_of_item(&call.id) {
-            self.settle_by_end(cx, ask, status);
-        }
+        self.lifecycle.settle_by_status(cx, &call.id, status);
         let mut tool = call.tool(self.session.cwd.as_deref());
         tool.result = call.result(status, meta);
         tool.class.exit_code = call.exit_code(&tool);
         if self.subagents.knows(call.id.as_str()) {
-            let inner = std::mem::take(&mut cx.path);
-            self.close_texts_of(cx, &call.id);
-            cx.path = inner;
+            // The last text of the call's sub-agent is complete.
+            cx.inside(std::slice::from_ref(&call.id), |cx| self.close_texts(cx));
             subagents::call_ended(&mut self.lifecycle, cx, call.id.as_str(), status);
         }
-        self.lifecycle
-            .close_whole(cx, Item::Tool(Box::new(tool)), status);
-        if self.calls.ended.len() >= MAX_ENDED {
-            self.calls.ended.pop_front();
-        }
-        self.calls.ended.push_back(call.id.as_str().to_owned());
-    }
-
-    /// The last text of a call's sub-agent is complete.
-    fn close_texts_of(&mut self, cx: &mut FrameContext<'_>, call: &ItemId<'static>) {
-        cx.path = Cow::Owned(vec![call.clone()]);
-        self.close_texts(cx);
-    }
-
-    /// A question whose answer was not seen is settled by what became of its call.
-    fn settle_by_end(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        id: model::AskId<'static>,
-        status: Status,
-    ) {
-        let decision = match status {
-            Status::Ok | Status::Error => model::Decision::Allowed,
-            Status::Denied => model::Decision::Denied,
-            Status::Cancelled => model::Decision::Withdrawn,
-            Status::Lost => model::Decision::Lost,
-        };
-        let settled = model::AskSettled {
-            id,
-            decision,
-            message: None,
-            input: None,
-            remembered: None,
-        };
-        self.lifecycle.settle(cx, settled);
+        self.lifecycle.close_whole(cx, tool.into(), status);
+        self.calls.ended.push(call.id.as_str().to_owned());
     }
 }
 
 impl AcpCall {
     /// Takes over what is there; true when it is news.
     fn take(&mut self, update: &Update<'_>) -> bool {
+        // Agents repeat what they have sent before; only what differs is worth an update.
         let mut is_news = false;
-        let title = update.title.raw().map(Text::from);
+        let title = update.title.text();
         if title.is_some() && title != self.title {
             self.title = title.map(Text::into_owned);
             is_news = true;
         }
         let tool_name = update.name.as_deref();
         self.is_guess &= tool_name.is_none();
-        for (known, said) in [
+        for (known, new) in [
             (&mut self.name, tool_name),
             (&mut self.kind, update.kind.as_deref()),
         ] {
-            if said.is_some() && said != known.as_deref() {
-                *known = said.map(str::to_owned);
+            if new.is_some() && new != known.as_deref() {
+                *known = new.map(str::to_owned);
                 is_news = true;
             }
         }
@@ -430,8 +365,8 @@ impl AcpCall {
             self.input = input.map(Raw::into_owned);
             is_news = true;
         }
-        if let Some(locations) = update.locations.0 {
-            let locations = locations_of(Any(Some(locations)));
+        if update.locations.0.is_some() {
+            let locations = locations_of(update.locations);
             is_news |= self.locations.as_ref() != Some(&locations);
             self.locations = Some(locations);
         }
@@ -441,6 +376,13 @@ impl AcpCall {
             self.output = Some(output.into_owned());
         }
         is_news
+    }
+
+    /// Keeps a piece of the output for the result.
+    fn add_output(&mut self, text: &Text<'_>) {
+        if self.streamed.len() + text.len_bound() <= MAX_OUTPUT {
+            self.streamed.push_str(&text.to_str());
+        }
     }
 
     fn take_content(&mut self, content: Any<'_>) -> bool {
@@ -458,12 +400,7 @@ impl AcpCall {
         if diffs.is_empty() || diffs == self.diffs {
             return false;
         }
-        let own = |it: Diff<'_>| Diff {
-            path: it.path.into_owned(),
-            old: it.old.map(Text::into_owned),
-            new: it.new.into_owned(),
-        };
-        self.diffs = diffs.into_iter().map(own).collect();
+        self.diffs = diffs.into_iter().map(Diff::into_owned).collect();
         true
     }
 
@@ -478,32 +415,11 @@ impl AcpCall {
         if !self.diffs.is_empty() {
             class.diffs.clone_from(&self.diffs);
         }
+        let name = name.or(kind).unwrap_or("tool");
         Tool {
-            id: self.id.by_ref(),
-            group: None,
-            name: Cow::Borrowed(name.or(kind).unwrap_or("tool")),
             input: input.filter(|_| !self.is_pending),
-            class,
-            server_side: false,
-            result: None,
+            ..Tool::new(self.id.by_ref(), name, class)
         }
-    }
-}
-
-impl PrintedOutput {
-    /// What was added since, if the output goes on from where it was.
-    fn added<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let before = text.get(..self.len)?;
-        before.ends_with(&*self.tail).then(|| &text[self.len..])
-    }
-
-    fn advance(&mut self, text: &str) {
-        self.len = text.len();
-        let mut from = text.len().saturating_sub(TAIL);
-        while !text.is_char_boundary(from) {
-            from += 1;
-        }
-        text[from..].clone_into(&mut self.tail);
     }
 }
 

@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Cause, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope, Status, Text, Tokens, Usage,
+    Basis, Cause, ModelUsage, Outcome, RunEnded, RunError, Scope, Status, Text, Tokens, Usage,
 };
 
 use super::requests::PromptRequest;
+use super::updates::update_in;
 use super::wire::{self, Line, Meta, Update};
-use super::{Acp, FrameContext as Cx};
+use super::{Acp, FrameContext};
+use crate::readers::lifecycle::raw;
 use crate::readers::machine::MessageReader as _;
-use crate::wire::lenient::Num;
+use crate::readers::recent::Recent;
 
 /// A summary that streams in; more of it is cut off.
 const MAX_SUMMARY: usize = 1024 * 1024;
@@ -22,7 +24,7 @@ const MAX_SUMMARIES: usize = 8;
 pub(super) struct ContextUsage {
     size: Option<u64>,
     cost_usd: Option<f64>,
-    summaries: Vec<(String, String)>,
+    summaries: Recent<(String, String), MAX_SUMMARIES>,
 }
 
 impl ContextUsage {
@@ -35,13 +37,7 @@ impl ContextUsage {
 
     pub(super) fn add_summary(&mut self, id: &str, text: &str) {
         let at = self.summaries.iter().position(|it| it.0 == id);
-        let at = at.unwrap_or_else(|| {
-            if self.summaries.len() >= MAX_SUMMARIES {
-                self.summaries.remove(0);
-            }
-            self.summaries.push((id.to_owned(), String::new()));
-            self.summaries.len() - 1
-        });
+        let at = at.unwrap_or_else(|| self.summaries.push((id.to_owned(), String::new())));
         let summary = &mut self.summaries[at].1;
         if summary.len() + text.len() <= MAX_SUMMARY {
             summary.push_str(text);
@@ -49,13 +45,12 @@ impl ContextUsage {
     }
 
     pub(super) fn take_summary(&mut self, id: &str) -> Option<String> {
-        let at = self.summaries.iter().position(|it| it.0 == id)?;
-        Some(self.summaries.remove(at).1)
+        self.summaries.take(id)
     }
 }
 
 impl Acp {
-    pub(super) fn begin(&mut self, cx: &mut Cx<'_>, prompt: PromptRequest) {
+    pub(super) fn begin(&mut self, cx: &mut FrameContext<'_>, prompt: PromptRequest) {
         self.lifecycle.start_run(cx, Cause::Prompt);
         self.requests.running = Some(prompt.id);
         self.was_cancelled = false;
@@ -68,14 +63,14 @@ impl Acp {
     /// The agent answers a prompt.
     pub(super) fn on_prompt_response<'c>(
         &mut self,
-        cx: &mut Cx<'c>,
+        cx: &mut FrameContext<'c>,
         id: &str,
         line: &Line<'c>,
         outcome: wire::Outcome<'c>,
     ) {
         let queued = self.requests.queued.iter().position(|it| it.id == id);
         if let Some(prompt) = queued.and_then(|at| self.requests.queued.remove(at)) {
-            // It was answered out of turn: its words are not lost, and the run goes on.
+            // It was answered out of turn: its text is kept, and the run continues.
             self.show_prompt(cx, prompt.text, prompt.parts);
             return;
         }
@@ -98,15 +93,15 @@ impl Acp {
     }
 
     /// A turn is over by its state, as in version 2.
-    pub(super) fn stopped<'c>(&mut self, cx: &mut Cx<'c>, reason: Option<&str>, json: &'c str) {
+    pub(super) fn stopped(&mut self, cx: &mut FrameContext<'_>, reason: Option<&str>) {
         let mut ended = stop(reason, &Meta::default(), self.was_cancelled);
-        ended.detail = serde_json::from_str(json).ok();
+        ended.detail = Some(raw(update_in(cx.message)));
         self.end_run(cx, ended);
         self.next(cx);
     }
 
     /// What was sent during the run has its turn now.
-    pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn next(&mut self, cx: &mut FrameContext<'_>) -> bool {
         let prompt = self.requests.queued.pop_front();
         let is_queued = prompt.is_some();
         if let Some(prompt) = prompt {
@@ -115,24 +110,23 @@ impl Acp {
         is_queued
     }
 
-    /// The history that is being loaded goes on with the next prompt, or ends.
-    pub(super) fn end_replay(&mut self, cx: &mut Cx<'_>) {
+    /// A run of the history that is being loaded is over.
+    pub(super) fn end_replay(&mut self, cx: &mut FrameContext<'_>) {
         if self.is_replay && self.lifecycle.has_run() {
             self.end_run(cx, RunEnded::new(Outcome::Completed, None));
         }
     }
 
-    pub(super) fn finish_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
-        let extra = std::mem::take(&mut cx.extra);
-        self.close_all_texts(cx);
-        for call in self.calls.take_denied() {
-            self.lifecycle.close(cx, &call, Status::Denied, |_| ());
-        }
-        if ended.outcome == Outcome::Completed {
-            self.subagents.run_ended(&mut self.lifecycle, cx);
-        }
-        cx.extra = extra;
-        ended.answer = self.last_text.take();
+    pub(super) fn finish_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        cx.without_extra(|cx| {
+            self.close_all_texts(cx);
+            for call in self.calls.take_denied() {
+                self.lifecycle.close(cx, &call, Status::Denied, |_| ());
+            }
+            if ended.outcome == Outcome::Completed {
+                self.subagents.run_ended(&mut self.lifecycle, cx);
+            }
+        });
         ended.session_cost_usd = self.used.cost_usd;
         if let Some(size) = self.used.size {
             self.sized(&mut ended, size);
@@ -147,12 +141,9 @@ impl Acp {
     fn sized(&self, ended: &mut RunEnded<'_>, size: u64) {
         if ended.models.is_empty() {
             let model = self.session.model.clone();
-            ended.models.push(ModelUsage {
-                model: Cow::Owned(model.unwrap_or_else(|| "default".to_owned())),
-                tokens: ended.usage.as_ref().map(|it| it.tokens).unwrap_or_default(),
-                cost_usd: None,
-                context_window: None,
-            });
+            let model = model.unwrap_or_else(|| "default".to_owned());
+            let tokens = ended.usage.as_ref().map(|it| it.tokens);
+            (ended.models).push(ModelUsage::new(model, tokens.unwrap_or_default()));
         }
         if let [only] = &mut *ended.models {
             only.context_window = only.context_window.or(Some(size));
@@ -179,16 +170,9 @@ fn stop<'c>(reason: Option<&str>, meta: &Meta<'c>, was_cancelled: bool) -> RunEn
         Outcome::Limit => Some(("limit", "a limit was reached")),
         Outcome::Failed | Outcome::Lost => Some(("failed", "the run failed")),
     };
-    let error = error.map(|(code, message)| RunError {
-        code: match &meta.code.0 {
-            Some(code) => code.clone(),
-            None => Cow::Borrowed(code),
-        },
-        message: match meta.message.0 {
-            Some(message) => Text::from_json(message),
-            None => Text::new(message),
-        },
-        native: None,
+    let error = error.map(|(code, message)| {
+        let code = meta.code.0.clone().unwrap_or(Cow::Borrowed(code));
+        RunError::new(code, meta.message.text().unwrap_or(Text::new(message)))
     });
     let mut ended = RunEnded::new(outcome, error);
     ended.stop_reason = reason.map(|it| Cow::Owned(it.to_owned()));
@@ -196,7 +180,7 @@ fn stop<'c>(reason: Option<&str>, meta: &Meta<'c>, was_cancelled: bool) -> RunEn
 }
 
 fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
-    let mut error: wire::Error<'c> = line.error.parse().unwrap_or_default();
+    let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
     let data: wire::ErrorData<'c> = error.data.parse().unwrap_or_default();
     let number = error.code.0.unwrap_or_default() as i64;
     let outcome = match (data.outcome.as_deref(), number) {
@@ -210,7 +194,7 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
         -32002 => "not_found",
         _ => "error",
     }));
-    let message = std::mem::take(&mut error.message).raw().map(Text::from);
+    let message = error.message.text();
     let error = RunError::new(code, message.unwrap_or(Text::new("the run failed")));
     RunEnded::new(outcome, Some(error))
 }
@@ -218,57 +202,46 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
 /// The words with which the agent refused, to outlive their line.
 pub(super) fn refusal(line: &Line<'_>) -> Option<RunError<'static>> {
     let error = failure(line).error?;
-    let told: wire::Error<'_> = line.error.parse().unwrap_or_default();
-    let data: wire::ErrorData<'_> = told.data.parse().unwrap_or_default();
+    let reported: wire::Error<'_> = line.error.parse().unwrap_or_default();
+    let data: wire::ErrorData<'_> = reported.data.parse().unwrap_or_default();
     let message = match data.details.as_deref() {
         // `Internal error` alone is not helpful.
         Some(details) => Text::new(format!("{}: {details}", error.message)),
         None => error.message.into_owned(),
     };
-    Some(RunError {
-        code: Cow::Owned(error.code.into_owned()),
-        message,
-        native: None,
-    })
+    Some(RunError::new(error.code.into_owned(), message))
 }
 
 fn usage<'c>(
     outcome: &wire::Outcome<'c>,
     meta: &Meta<'c>,
 ) -> (Option<Usage<'c>>, Vec<ModelUsage<'c>>) {
-    let run = |tokens: Tokens, detail: Option<Raw<'c>>| Usage {
-        scope: Scope::Run,
-        basis: Basis::Delta,
-        tokens,
-        model: None,
-        cost_usd: None,
-        detail,
-    };
-    let count = |it: Num| it.as_u64().unwrap_or_default();
     if let Some(raw) = outcome.usage.raw() {
         let usage: wire::Usage<'c> = outcome.usage.parse().unwrap_or_default();
         let tokens = Tokens {
-            input: count(usage.input),
-            cache_read: count(usage.cached_read),
-            cache_write: count(usage.cached_write),
+            input: usage.input.count(),
+            cache_read: usage.cached_read.count(),
+            cache_write: usage.cached_write.count(),
             output: usage.output.as_u64(),
             reasoning: usage.thought.as_u64(),
         };
-        return (Some(run(tokens, Some(raw))), Vec::new());
+        let usage = Usage {
+            detail: Some(raw),
+            ..Usage::new(Scope::Run, Basis::Delta, tokens)
+        };
+        return (Some(usage), Vec::new());
     }
     let tokens = |it: &wire::TokenCount<'_>| Tokens {
-        input: count(it.input),
+        input: it.input.count(),
         output: it.output.as_u64(),
         ..Tokens::default()
     };
     let quota = &meta.quota;
-    let models = quota.model_usage.0.iter().map(|it| ModelUsage {
-        model: it.model.0.clone().unwrap_or(Cow::Borrowed("default")),
-        tokens: tokens(&it.token_count),
-        cost_usd: None,
-        context_window: None,
+    let models = quota.model_usage.0.iter().map(|it| {
+        let model = it.model.0.clone().unwrap_or(Cow::Borrowed("default"));
+        ModelUsage::new(model, tokens(&it.token_count))
     });
-    let is_told = quota.token_count.input.0.is_some();
-    let usage = is_told.then(|| run(tokens(&quota.token_count), None));
-    (usage, models.collect())
+    let has_count = quota.token_count.input.0.is_some();
+    let usage = || Usage::new(Scope::Run, Basis::Delta, tokens(&quota.token_count));
+    (has_count.then(usage), models.collect())
 }

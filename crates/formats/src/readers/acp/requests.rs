@@ -13,6 +13,7 @@ use crate::readers::acp_tool_content;
 use crate::readers::content;
 use crate::readers::input::Direction;
 use crate::readers::machine::MessageReader as _;
+use crate::readers::recent::Recent;
 use crate::wire::lenient::{Any, List};
 
 /// Requests that wait for an answer, of each side.
@@ -22,8 +23,8 @@ const MAX_OPTIONS: usize = 32;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingRequests {
-    of_client: VecDeque<(String, ClientRequest)>,
-    of_agent: VecDeque<(String, AgentRequest)>,
+    pub(super) of_client: Recent<(String, ClientRequest), MAX_WAITING>,
+    of_agent: Recent<(String, AgentRequest), MAX_WAITING>,
     /// The prompt that the run answers.
     pub(super) running: Option<String>,
     /// Prompts that were sent while a run was going on.
@@ -33,7 +34,7 @@ pub(super) struct PendingRequests {
 
 /// What a client asked an agent for.
 #[derive(Clone, Debug)]
-enum ClientRequest {
+pub(super) enum ClientRequest {
     Initialize,
     Login,
     NewSession {
@@ -91,82 +92,89 @@ pub(super) fn is_of_acp(method: &str) -> bool {
 }
 
 impl Acp {
-    pub(super) fn method<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, text: &'c str) {
+    pub(super) fn method<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let params: Params<'c> = line.params.parse().unwrap_or_default();
         let method = line.method.as_deref().unwrap_or_default();
         let id = line.id.0.map(|it| it.get());
-        match method {
-            "session/update" => {
-                if let Some(meta) = params.meta.raw() {
-                    cx.extra.push((Cow::Borrowed("params._meta"), meta));
-                }
+        match (method, id) {
+            ("session/update", _) => {
+                cx.keep("params._meta", params.meta);
                 let update = params.update.parse().unwrap_or_default();
-                self.update(cx, params.session_id.as_deref(), update, text);
+                self.update(cx, params.session_id.as_deref(), update);
             }
-            "session/request_permission" => match id {
-                Some(id) => self.permission(cx, id, params),
-                None => self
-                    .lifecycle
-                    .unmapped(cx, "a question without an id".to_owned(), text),
+            ("session/request_permission" | "elicitation/create", None) => {
+                self.lifecycle.unmapped(cx, "a question without an id");
+            }
+            ("session/request_permission", Some(id)) => self.permission(cx, id, params),
+            ("elicitation/create", Some(id)) => self.question(cx, id, &params, line.params),
+            ("session/prompt", _) => self.prompt(cx, id, &params),
+            ("session/cancel", _) => {
+                cx.origin = Origin::Client;
+                self.was_cancelled |= self.lifecycle.has_run();
+                let text = "the client asked for a stop";
+                self.lifecycle
+                    .raise_with_message(cx, Level::Info, "cancel", text);
+            }
+            // Adapters report once whether the user is logged in.
+            ("auth/status_update" | "_auth/status_update", _) => {
+                let text = "the agent told whether it is logged in";
+                self.lifecycle
+                    .raise_with_message(cx, Level::Debug, "auth_status", text);
+            }
+            _ => match self.client_request(cx, method, &params) {
+                Some(request) => self.on_client_request(cx, id, request, method),
+                None => self.on_agent_request(cx, id, method),
             },
-            "elicitation/create" => match id {
-                Some(id) => self.question(cx, id, &params, line.params),
-                None => self
-                    .lifecycle
-                    .unmapped(cx, "a question without an id".to_owned(), text),
-            },
-            "initialize" => self.on_client_request(cx, id, ClientRequest::Initialize, method, text),
-            "authenticate" => self.on_client_request(cx, id, ClientRequest::Login, method, text),
+        }
+    }
+
+    /// What a client asks for; none for what an agent does.
+    fn client_request(
+        &mut self,
+        cx: &FrameContext<'_>,
+        method: &str,
+        params: &Params<'_>,
+    ) -> Option<ClientRequest> {
+        let cwd = params.cwd.owned();
+        match method {
+            "initialize" => Some(ClientRequest::Initialize),
+            "authenticate" => Some(ClientRequest::Login),
             "session/new" | "session/fork" => {
                 self.session.is_fork = method == "session/fork";
                 // Some agents tell what a fork begins with, as if they loaded it.
                 self.is_replay |= self.session.is_fork;
-                let cwd = params.cwd.as_deref().map(str::to_owned);
-                self.on_client_request(cx, id, ClientRequest::NewSession { cwd }, method, text);
+                Some(ClientRequest::NewSession { cwd })
             }
             "session/load" | "session/resume" => {
                 self.is_replay |= method == "session/load";
                 self.session.is_old = true;
-                let asked = ClientRequest::OldSession {
-                    id: params.session_id.as_deref().map(str::to_owned),
-                    cwd: params.cwd.as_deref().map(str::to_owned),
-                };
-                self.on_client_request(cx, id, asked, method, text);
+                let id = params.session_id.owned();
+                Some(ClientRequest::OldSession { id, cwd })
             }
-            "session/prompt" => self.prompt(cx, id, &params),
-            "session/cancel" => {
-                cx.origin = Origin::Client;
-                self.was_cancelled |= self.lifecycle.has_run();
-                let said = Text::new("the client asked for a stop");
-                self.lifecycle
-                    .notice_with_frame(cx, Level::Info, "cancel", said, text);
+            _ => {
+                let is_sent = cx.direction == Some(Direction::ToAgent);
+                (is_sent || is_of_client(method)).then_some(ClientRequest::Other)
             }
-            // Adapters report once whether the user is logged in.
-            "auth/status_update" | "_auth/status_update" => {
-                let said = Text::new("the agent told whether it is logged in");
-                self.lifecycle
-                    .notice_with_frame(cx, Level::Debug, "auth_status", said, text);
+        }
+    }
+
+    fn on_agent_request(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>, method: &str) {
+        if is_of_acp(method) || id.is_some() {
+            // Files and terminals of the client are how the agent works, not what it did.
+            if let Some(id) = id {
+                self.requests
+                    .of_agent
+                    .push((id.to_owned(), AgentRequest::Other));
             }
-            _ if is_of_client(method) || cx.direction == Some(Direction::ToAgent) => {
-                self.on_client_request(cx, id, ClientRequest::Other, method, text);
-            }
-            _ if is_of_acp(method) || id.is_some() => {
-                // Files and terminals of the client are how the agent works, not what it did.
-                if let Some(id) = id {
-                    self.requests.insert(id, AgentRequest::Other);
-                }
-                let said = Text::new(format!("the agent asked: {method}"));
-                self.lifecycle
-                    .notice_with_frame(cx, Level::Info, "request", said, text);
-            }
-            _ if method.starts_with('_') => {
-                let said = Text::new(format!("the agent's own notification: {method}"));
-                self.lifecycle
-                    .notice_with_frame(cx, Level::Debug, "extension", said, text);
-            }
-            _ => self
-                .lifecycle
-                .unmapped(cx, format!("method `{method}`"), text),
+            let text = format!("the agent asked: {method}");
+            self.lifecycle
+                .raise_with_message(cx, Level::Info, "request", text);
+        } else if method.starts_with('_') {
+            let text = format!("the agent's own notification: {method}");
+            self.lifecycle
+                .raise_with_message(cx, Level::Debug, "extension", text);
+        } else {
+            self.lifecycle.unmapped(cx, format!("method `{method}`"));
         }
     }
 
@@ -175,17 +183,16 @@ impl Acp {
         &mut self,
         cx: &mut FrameContext<'_>,
         id: Option<&str>,
-        asked: ClientRequest,
+        request: ClientRequest,
         method: &str,
-        text: &str,
     ) {
         cx.origin = Origin::Client;
         if let Some(id) = id {
-            self.requests.ask(id, asked);
+            self.requests.of_client.push((id.to_owned(), request));
         }
-        let said = Text::new(format!("the client asked: {method}"));
+        let text = format!("the client asked: {method}");
         self.lifecycle
-            .notice_with_frame(cx, Level::Debug, "request", said, text);
+            .raise_with_message(cx, Level::Debug, "request", text);
     }
 
     fn prompt<'c>(&mut self, cx: &mut FrameContext<'c>, id: Option<&str>, params: &Params<'c>) {
@@ -197,7 +204,9 @@ impl Acp {
         let blocks = blocks.0.into_iter().filter_map(|it| it.0);
         let (text, parts) = content::join_text(blocks.map(acp_tool_content::piece).collect());
         let id = id.unwrap_or_default().to_owned();
-        self.requests.ask(&id, ClientRequest::Prompt);
+        self.requests
+            .of_client
+            .push((id.clone(), ClientRequest::Prompt));
         self.end_replay(cx);
         self.emit_skipped(cx);
         let prompt = PromptRequest {
@@ -206,6 +215,7 @@ impl Acp {
             parts: parts.into_iter().map(Part::into_owned).collect(),
             at: cx.at,
         };
+        // One prompt is worked on at a time; agents keep the others until then.
         if self.lifecycle.has_run() && self.requests.queued.len() < MAX_WAITING {
             self.requests.queued.push_back(prompt);
         } else {
@@ -230,42 +240,34 @@ impl Acp {
         } else {
             self.merge_question(cx, call, &update);
         }
-        self.is_whole(cx, call);
+        self.show_input(cx, call);
         let options: List<wire::PermissionOption<'c>> = params.options.parse().unwrap_or_default();
         let own = |it: Option<&str>| it.unwrap_or_default().to_owned();
         let options: Vec<(String, String)> = (options.0.iter().take(MAX_OPTIONS))
             .map(|it| (own(it.option_id.as_deref()), own(it.kind.as_deref())))
             .collect();
         let is_lasting = options.iter().any(|(_, kind)| kind == "allow_always");
-        self.requests
-            .insert(id, AgentRequest::Permission { options });
+        let request = AgentRequest::Permission { options };
+        self.requests.of_agent.push((id.to_owned(), request));
         let tool = self.lifecycle.open_tool(&item);
-        let title = update.title.raw().map(Text::from);
+        let title = update.title.text();
         let title = title.or_else(|| tool.map(|it| it.class.title.clone()));
-        let name = tool.map(|it| it.name.clone().into_owned());
+        let title = title.filter(|it| !it.is_blank());
+        let title = title.unwrap_or(Text::new("permission"));
+        let name = tool.map_or(Cow::Borrowed("tool"), |it| it.name.clone());
         let kind = match update.kind.as_deref() {
             Some("switch_mode") => AskKind::Plan,
             Some(_) | None => AskKind::Permission,
         };
-        let input = update
-            .raw_input
-            .raw()
-            .or_else(|| tool.and_then(|it| it.input.clone()));
+        let known = tool.and_then(|it| it.input.clone());
         if let Some(path) = self.lifecycle.path_of(&item) {
             cx.path = Cow::Owned(path.to_vec());
         }
         let ask = Ask {
-            id: ask_id(id),
-            kind,
             item: (!call.is_empty()).then_some(item),
-            tool: Cow::Owned(name.unwrap_or_else(|| "tool".to_owned())),
-            title: title
-                .filter(|it| !it.is_blank())
-                .unwrap_or(Text::new("permission")),
-            description: None,
-            input,
+            input: update.raw_input.raw().or(known),
             suggestions: params.options.raw().filter(|_| is_lasting),
-            deadline: None,
+            ..Ask::new(ask_id(id), kind, name, title)
         };
         self.lifecycle.ask(cx, ask);
     }
@@ -278,43 +280,30 @@ impl Acp {
         params: &Params<'c>,
         whole: Any<'c>,
     ) {
-        self.requests.insert(id, AgentRequest::Answer);
-        let title = params.message.raw().map(Text::from);
+        (self.requests.of_agent).push((id.to_owned(), AgentRequest::Answer));
+        let title = params.message.text().filter(|it| !it.is_blank());
+        let title = title.unwrap_or(Text::new("question"));
         let ask = Ask {
-            id: ask_id(id),
-            kind: AskKind::Question,
-            item: None,
-            tool: Cow::Borrowed("elicitation"),
-            title: title
-                .filter(|it| !it.is_blank())
-                .unwrap_or(Text::new("question")),
-            description: None,
             input: whole.raw(),
-            suggestions: None,
-            deadline: None,
+            ..Ask::new(ask_id(id), AskKind::Question, "elicitation", title)
         };
         self.lifecycle.ask(cx, ask);
     }
 
-    pub(super) fn response<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn response<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.id.0.map_or("", |it| it.get());
         let outcome: Outcome<'c> = line.result.parse().unwrap_or_default();
         let is_to_agent = match cx.direction {
             Some(direction) => direction == Direction::ToAgent,
             None if outcome.stop_reason.0.is_some() => false,
             None if outcome.outcome.0.is_some() => true,
-            None => !self.requests.is_asked(id) && self.requests.is_wanted(id),
+            None => !self.requests.of_client.has(id) && self.requests.of_agent.has(id),
         };
         if is_to_agent {
             cx.origin = Origin::Client;
-            return self.answer(cx, id, outcome, line, text);
+            return self.answer(cx, id, outcome, line);
         }
-        let asked = self.requests.take_asked(id);
+        let asked = self.requests.of_client.take(id);
         let is_failed = line.error.0.is_some();
         match asked {
             Some(ClientRequest::Prompt) => self.on_prompt_response(cx, id, line, outcome),
@@ -324,20 +313,19 @@ impl Acp {
             Some(asked) if is_failed => {
                 self.refused(&asked, line);
                 let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
-                let said = error.message.raw().map(Text::from).unwrap_or_default();
+                let text = error.message.text().unwrap_or_default();
                 self.lifecycle
-                    .notice_with_frame(cx, Level::Error, "request_failed", said, text);
+                    .raise_with_message(cx, Level::Error, "request_failed", text);
             }
             Some(ClientRequest::Initialize) => {
                 let version = outcome.agent_info.version.0.or(outcome.info.version.0);
                 self.session.version = version.map(Cow::into_owned);
-                let said = Text::new("the agent introduced itself");
+                let text = "the agent introduced itself";
                 self.lifecycle
-                    .notice_with_frame(cx, Level::Debug, "response", said, text);
+                    .raise_with_message(cx, Level::Debug, "response", text);
             }
             Some(ClientRequest::NewSession { cwd }) => {
-                let id = outcome.session_id.as_deref().map(str::to_owned);
-                self.opened(cx, id, cwd, &outcome, line.result);
+                self.opened(cx, outcome.session_id.owned(), cwd, &outcome, line.result);
                 self.history_ended(cx);
             }
             Some(ClientRequest::OldSession { id, cwd }) => {
@@ -346,9 +334,9 @@ impl Acp {
             }
             Some(ClientRequest::Login | ClientRequest::Other) | None => {
                 self.configured(&outcome.config_options.0);
-                let said = Text::new("the agent answered");
+                let text = "the agent answered";
                 self.lifecycle
-                    .notice_with_frame(cx, Level::Debug, "response", said, text);
+                    .raise_with_message(cx, Level::Debug, "response", text);
             }
         }
     }
@@ -375,15 +363,13 @@ impl Acp {
         whole: Any<'c>,
     ) {
         self.lifecycle.session.refusal = None;
-        let own = |it: &crate::wire::lenient::Str<'_>| it.as_deref().map(str::to_owned);
         let session = &mut self.session;
         session.cwd = cwd.or(session.cwd.take());
-        session.mode = own(&outcome.modes.current).or(session.mode.take());
-        session.model = own(&outcome.models.current).or(session.model.take());
+        session.mode = outcome.modes.current.owned().or(session.mode.take());
+        session.model = outcome.models.current.owned().or(session.model.take());
         self.configured(&outcome.config_options.0);
         let Some(id) = id else { return };
-        cx.extra
-            .extend(whole.raw().map(|it| (Cow::Borrowed("result"), it)));
+        cx.keep("result", whole);
         let tracker = &mut self.lifecycle.session;
         if self.session.is_fork || tracker.expected().is_none_or(|it| it == id) {
             // A client may open another session while one works; the later one is read on.
@@ -401,20 +387,11 @@ impl Acp {
         id: &str,
         outcome: Outcome<'c>,
         line: &Line<'c>,
-        text: &'c str,
     ) {
-        let wanted = self.requests.take_wanted(id);
-        let settled = |decision, input| AskSettled {
-            id: ask_id(id),
-            decision,
-            message: None,
-            input,
-            remembered: None,
-        };
-        let decision = match wanted {
+        let (decision, input) = match self.requests.of_agent.take(id) {
             Some(AgentRequest::Permission { options }) => {
                 let selected: wire::Selected<'c> = outcome.outcome.parse().unwrap_or_default();
-                decision(&selected, &options, line.error.0.is_some())
+                (decision(&selected, &options, line.error.0.is_some()), None)
             }
             Some(AgentRequest::Answer) => {
                 let decision = match outcome.action.as_deref() {
@@ -422,14 +399,13 @@ impl Acp {
                     Some("decline") => Decision::Denied,
                     Some(_) | None => Decision::Withdrawn,
                 };
-                let input = outcome.content.raw();
-                return self.lifecycle.settle(cx, settled(decision, input));
+                (decision, outcome.content.raw())
             }
             Some(AgentRequest::Other) | None => {
-                let said = Text::new("the client answered");
+                let text = "the client answered";
                 return self
                     .lifecycle
-                    .notice_with_frame(cx, Level::Debug, "response", said, text);
+                    .raise_with_message(cx, Level::Debug, "response", text);
             }
         };
         let key = ask_id(id);
@@ -438,41 +414,11 @@ impl Acp {
         {
             self.calls.deny(&item);
         }
-        self.lifecycle.settle(cx, settled(decision, None));
-    }
-}
-
-impl PendingRequests {
-    fn ask(&mut self, id: &str, asked: ClientRequest) {
-        if self.of_client.len() >= MAX_WAITING {
-            self.of_client.pop_front();
-        }
-        self.of_client.push_back((id.to_owned(), asked));
-    }
-
-    fn insert(&mut self, id: &str, wanted: AgentRequest) {
-        if self.of_agent.len() >= MAX_WAITING {
-            self.of_agent.pop_front();
-        }
-        self.of_agent.push_back((id.to_owned(), wanted));
-    }
-
-    pub(super) fn is_asked(&self, id: &str) -> bool {
-        self.of_client.iter().any(|it| it.0 == id)
-    }
-
-    fn is_wanted(&self, id: &str) -> bool {
-        self.of_agent.iter().any(|it| it.0 == id)
-    }
-
-    fn take_asked(&mut self, id: &str) -> Option<ClientRequest> {
-        let at = self.of_client.iter().position(|it| it.0 == id)?;
-        self.of_client.remove(at).map(|it| it.1)
-    }
-
-    fn take_wanted(&mut self, id: &str) -> Option<AgentRequest> {
-        let at = self.of_agent.iter().position(|it| it.0 == id)?;
-        self.of_agent.remove(at).map(|it| it.1)
+        let settled = AskSettled {
+            input,
+            ..AskSettled::new(key, decision)
+        };
+        self.lifecycle.settle(cx, settled);
     }
 }
 

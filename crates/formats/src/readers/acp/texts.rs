@@ -1,8 +1,6 @@
 //! Chunks of text: they add up to a message until the voice or the message's id changes, or a tool
 //! is called.
 
-use std::borrow::Cow;
-
 use model::{Channel, Item, ItemId, Message, Origin, Part, Reasoning, Role, Status, Text};
 
 use super::wire::Update;
@@ -59,7 +57,8 @@ impl Acp {
         let message = update.message_id.as_deref();
         if voice == ChunkRole::User && cx.path.is_empty() {
             cx.origin = Origin::Client;
-            if self.is_replay && self.speaks() {
+            // A history is one stream of chunks: the user's next words begin its next run.
+            if self.is_replay && self.has_answered() {
                 self.end_replay(cx);
             }
             if let ContentPiece::Text(text) = &piece
@@ -97,8 +96,8 @@ impl Acp {
         }
         let at = self.lane(cx, voice, update.message_id.as_deref());
         let lane = self.texts.lanes.remove(at);
-        if voice == ChunkRole::Agent && cx.path.is_empty() {
-            self.last_text = Some(text.clone().into_owned());
+        if voice == ChunkRole::Agent {
+            self.lifecycle.note_answer(cx, &text);
         }
         let item = item(lane.key, voice, text, parts);
         self.lifecycle.close_text(cx, item, Status::Ok);
@@ -115,6 +114,7 @@ impl Acp {
         let found = self.texts.lanes.iter().position(|it| it.call == call);
         if let Some(at) = found {
             let lane = &self.texts.lanes[at];
+            // Many agents give no ids: then only a change of the speaker ends a message.
             let is_same = message.is_none() || lane.message.as_deref() == message;
             if lane.voice == voice && is_same && self.lifecycle.is_open(&lane.key) {
                 return at;
@@ -150,6 +150,7 @@ impl Acp {
         part: Part<'_>,
     ) {
         let lane = &self.texts.lanes[at];
+        // Pictures are kept until their message ends, so that a message has a limit of them.
         if lane.parts.len() >= MAX_PARTS || lane.n_bytes + n_bytes > MAX_PART_BYTES {
             let message = lane.message.clone();
             self.close_lane(cx, at);
@@ -160,7 +161,7 @@ impl Acp {
         lane.parts.push(part.into_owned());
     }
 
-    /// The agent goes on to something else: its words so far are a message.
+    /// The agent does something else: its text so far is a message.
     pub(super) fn close_texts(&mut self, cx: &mut FrameContext<'_>) {
         let call = cx.path.last().cloned();
         if let Some(at) = self.texts.lanes.iter().position(|it| it.call == call) {
@@ -177,28 +178,13 @@ impl Acp {
 
     fn close_lane(&mut self, cx: &mut FrameContext<'_>, at: usize) {
         let lane = self.texts.lanes.remove(at);
-        let is_answer = lane.voice == ChunkRole::Agent && lane.call.is_none();
-        let last_text = &mut self.last_text;
-        let extra = std::mem::take(&mut cx.extra);
-        self.lifecycle.close(cx, &lane.key, Status::Ok, |item| {
-            if let Item::Message(message) = item {
-                message.parts = lane.parts;
-                if is_answer && !message.text.is_empty() {
-                    *last_text = Some(message.text.clone().into_owned());
-                }
-            }
-        });
-        cx.extra = extra;
+        cx.without_extra(|cx| self.lifecycle.close_streamed(cx, &lane.key, lane.parts));
     }
 
     /// True when the agent has emitted anything since the user's last message.
-    fn speaks(&self) -> bool {
-        self.lifecycle.has_run()
-            && !self
-                .texts
-                .lanes
-                .iter()
-                .any(|it| it.voice == ChunkRole::User)
+    fn has_answered(&self) -> bool {
+        let mut lanes = self.texts.lanes.iter();
+        self.lifecycle.has_run() && !lanes.any(|it| it.voice == ChunkRole::User)
     }
 
     /// The client's prompt, as it was sent.
@@ -214,8 +200,8 @@ impl Acp {
             self.texts.echo = Some(text.to_str().into_owned());
         }
         let before = std::mem::replace(&mut cx.origin, Origin::Client);
-        self.lifecycle
-            .close_text(cx, item(id, ChunkRole::User, text, parts), Status::Ok);
+        let prompt = item(id, ChunkRole::User, text, parts);
+        self.lifecycle.close_text(cx, prompt, Status::Ok);
         cx.origin = before;
     }
 
@@ -233,31 +219,14 @@ impl Acp {
     }
 }
 
-fn item<'a>(
-    id: impl Into<ItemId<'a>>,
-    voice: ChunkRole,
-    text: Text<'a>,
-    parts: Vec<Part<'a>>,
-) -> Item<'a> {
-    let id = id.into();
+fn item<'a>(id: ItemId<'a>, voice: ChunkRole, text: Text<'a>, parts: Vec<Part<'a>>) -> Item<'a> {
     let role = match voice {
         ChunkRole::User => Role::User,
         ChunkRole::Agent => Role::Assistant,
-        ChunkRole::Thought => {
-            return Item::Reasoning(Reasoning {
-                id,
-                group: None::<Cow<'_, str>>,
-                text,
-                signature: None,
-                encrypted: None,
-            });
-        }
+        ChunkRole::Thought => return Reasoning::new(id, text).into(),
     };
     Item::Message(Message {
-        id,
-        role,
-        group: None,
-        text,
         parts,
+        ..Message::new(id, role, text)
     })
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Body, Compaction, Item, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus, Scope,
-    Status, Text, Tokens, Usage,
+    Basis, Body, Compaction, Item, ItemId, Level, Notice, Plan, PlanEntry, Scope, Status, Text,
+    Tokens, Usage,
 };
 
 use super::texts::ChunkRole;
@@ -13,10 +13,9 @@ use super::{Acp, FrameContext, MAX_COMMANDS};
 use crate::readers::RunEnds;
 use crate::readers::acp_tool_content;
 use crate::readers::content;
+use crate::readers::lifecycle::raw;
+use crate::readers::plans::{self, MAX_ENTRIES};
 use crate::wire::lenient::{Any, List, Object as _};
-
-/// Entries kept; the rest of a longer plan is not shown.
-const MAX_ENTRIES: usize = 1024;
 
 impl Acp {
     pub(super) fn update<'c>(
@@ -24,7 +23,6 @@ impl Acp {
         cx: &mut FrameContext<'c>,
         session: Option<&str>,
         mut update: Update<'c>,
-        line: &'c str,
     ) {
         if !self.same_session(cx, session) {
             return;
@@ -53,10 +51,10 @@ impl Acp {
             "tool_call_update" => self.call(cx, &update, &meta, false),
             "tool_call_content_chunk" => self.output_chunk(cx, &update),
             "plan" => self.plan(cx, update.entries),
-            "usage_update" => self.usage(cx, &update, update_in(line)),
-            "available_commands_update" => self.commands(cx, &update, update_in(line)),
+            "usage_update" => self.usage(cx, &update),
+            "available_commands_update" => self.commands(cx, &update),
             "current_mode_update" => {
-                let mode = update.current_mode_id.as_deref().map(str::to_owned);
+                let mode = update.current_mode_id.owned();
                 let is_new = mode != self.session.mode;
                 self.session.mode = mode;
                 if is_new {
@@ -67,47 +65,42 @@ impl Acp {
                 if self.configured(&update.config_options.0) {
                     self.emit_session(cx);
                 }
-                let said = Text::new("the options have changed");
-                self.lifecycle.notice_with_frame(
-                    cx,
-                    Level::Debug,
-                    "config_options",
-                    said,
-                    update_in(line),
-                );
+                let text = "the options have changed";
+                self.keep_update(cx, Level::Debug, "config_options", text);
             }
             "session_info_update" => {
-                let title = update.title.raw().map(Text::from).unwrap_or_default();
-                self.lifecycle.notice_with_frame(
-                    cx,
-                    Level::Info,
-                    "session_info",
-                    title,
-                    update_in(line),
-                );
+                let title = update.title.text().unwrap_or_default();
+                self.keep_update(cx, Level::Info, "session_info", title);
             }
-            "notice" => self.on_session_info(cx, &update, update_in(line)),
+            "notice" => self.notice(cx, &update),
             "compaction_update" => self.compaction(cx, &update),
             "compaction_summary_chunk" => self.summary(cx, &update),
-            "state_update" => self.state(cx, &update, update_in(line)),
+            "state_update" => self.state(cx, &update),
             "terminal_update" | "terminal_output_chunk" => {
-                let said = Text::new("the agent's terminal");
-                self.lifecycle.notice_with_frame(
-                    cx,
-                    Level::Debug,
-                    "terminal",
-                    said,
-                    update_in(line),
-                );
+                self.keep_update(cx, Level::Debug, "terminal", "the agent's terminal");
             }
-            "" => {
-                self.lifecycle
-                    .unmapped(cx, "an update without a name".to_owned(), update_in(line))
+            name => {
+                let what = match name {
+                    "" => "an update without a name".to_owned(),
+                    name => format!("update `{name}`"),
+                };
+                let update = update_in(cx.message);
+                self.lifecycle.unmapped_part(cx, what, update);
             }
-            other => self
-                .lifecycle
-                .unmapped(cx, format!("update `{other}`"), update_in(line)),
         }
+    }
+
+    /// A notice with the update in it.
+    fn keep_update<'t>(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        level: Level,
+        code: &'static str,
+        text: impl Into<Text<'t>>,
+    ) {
+        let update = update_in(cx.message);
+        self.lifecycle
+            .raise_with(cx, level, code, text.into(), update);
     }
 
     /// True for what belongs to no run: the history of a session that is loaded to go on with it,
@@ -115,7 +108,7 @@ impl Acp {
     /// for a run must not mistake this for one.
     fn is_repeated(&self, name: &str) -> bool {
         let is_idle = self.is_replay || self.is_opened && !self.lifecycle.has_run();
-        self.run_ends == RunEnds::AtResult
+        self.lifecycle.run_ends == RunEnds::AtResult
             && is_idle
             && (name.starts_with("user_message")
                 || name.starts_with("agent_")
@@ -135,12 +128,9 @@ impl Acp {
     pub(super) fn emit_skipped(&mut self, cx: &mut FrameContext<'_>) {
         let n = std::mem::take(&mut self.n_skipped);
         if n > 0 {
-            let notice = Notice::new(
-                Level::Debug,
-                "outside_of_runs",
-                Text::new(format!("{n} updates outside of any run were not told")),
-            );
-            self.lifecycle.notice(cx, notice);
+            let text = format!("{n} updates outside of any run were not told");
+            self.lifecycle
+                .raise(cx, Level::Debug, "outside_of_runs", text);
         }
     }
 
@@ -150,23 +140,12 @@ impl Acp {
         // The model knows no priorities.
         let is_plain =
             |it: &wire::PlanEntry<'_>| matches!(it.priority.as_deref(), None | Some("medium"));
-        if let Some(raw) = list.raw().filter(|_| !entries.iter().all(is_plain)) {
-            cx.extra.push((Cow::Borrowed("entries"), raw));
+        if !entries.iter().all(is_plain) {
+            cx.keep("entries", list);
         }
-        let entry = |it: &wire::PlanEntry<'_>| PlanEntry {
-            key: None,
-            text: it
-                .content
-                .0
-                .map(Text::from_json)
-                .unwrap_or_default()
-                .into_owned(),
-            status: match it.status.as_deref() {
-                Some("in_progress") => PlanStatus::InProgress,
-                Some("completed") => PlanStatus::Completed,
-                Some(_) | None => PlanStatus::Pending,
-            },
-            doing: None,
+        let entry = |it: &wire::PlanEntry<'c>| {
+            let text = it.content.text().unwrap_or_default();
+            PlanEntry::new(text, plans::status(it.status.as_deref()))
         };
         let plan = Plan {
             id: ItemId::new("plan"),
@@ -176,50 +155,41 @@ impl Acp {
     }
 
     /// How full the context is; what it cost counts at the end of the run.
-    fn usage<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>, json: &str) {
+    fn usage<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>) {
         self.used.update(update);
+        let tokens = Tokens {
+            input: update.used.count(),
+            ..Tokens::default()
+        };
         let usage = Usage {
-            scope: Scope::Call,
-            basis: Basis::Cumulative,
-            tokens: Tokens {
-                input: update.used.as_u64().unwrap_or_default(),
-                ..Tokens::default()
-            },
-            model: self
-                .session
-                .model
-                .as_deref()
-                .map(|it| Cow::Owned(it.to_owned())),
-            cost_usd: None,
-            detail: Some(model::Raw::parse(json.to_owned())),
+            model: self.session.model.clone().map(Cow::Owned),
+            detail: Some(raw(update_in(cx.message))),
+            ..Usage::new(Scope::Call, Basis::Cumulative, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
 
-    fn commands(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>, json: &str) {
+    fn commands(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>) {
         let names = update.available_commands.0.iter().take(MAX_COMMANDS);
-        let names: Vec<String> = names
-            .filter_map(|it| it.name.as_deref().map(str::to_owned))
-            .collect();
+        let names: Vec<String> = names.filter_map(|it| it.name.owned()).collect();
         if names != self.session.commands {
             self.session.commands = names;
             self.emit_session(cx);
         }
-        let said = Text::new("commands of the agent");
-        self.lifecycle
-            .notice_with_frame(cx, Level::Debug, "available_commands", said, json);
+        let text = "commands of the agent";
+        self.keep_update(cx, Level::Debug, "available_commands", text);
     }
 
     /// A message to the user that is no part of the conversation.
-    fn on_session_info(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>, json: &str) {
+    fn notice(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>) {
         let level = match update.severity.as_deref() {
             Some("error") => Level::Error,
             Some("warning") => Level::Warning,
             Some(_) | None => Level::Info,
         };
-        let title = update.title.0.map(Text::from_json).unwrap_or_default();
+        let title = update.title.text().unwrap_or_default();
         let notice = Notice {
-            detail: Some(model::Raw::parse(json.to_owned())),
+            detail: Some(raw(update_in(cx.message))),
             ..Notice::new(level, "notice", title)
         };
         self.lifecycle.notice(cx, notice);
@@ -228,12 +198,8 @@ impl Acp {
     fn compaction<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>) {
         let id = update.compaction_id.as_deref().unwrap_or("compaction");
         let mut it = Compaction {
-            id: ItemId::new(id.to_owned()),
-            trigger: None,
-            summary: None,
-            tokens_before: None,
-            tokens_after: None,
             detail: update.error.raw(),
+            ..Compaction::new(ItemId::new(id.to_owned()))
         };
         let status = match update.status.as_deref() {
             Some("completed") => Status::Ok,
@@ -261,23 +227,19 @@ impl Acp {
     }
 
     /// Version 2 tells by a state when a turn is over.
-    fn state<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>, json: &'c str) {
+    fn state(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>) {
         match update.state.as_deref() {
             Some("running") => self.lifecycle.start_run(cx, model::Cause::Prompt),
             Some("idle") if self.lifecycle.has_run() => {
-                self.stopped(cx, update.stop_reason.as_deref(), json);
+                self.stopped(cx, update.stop_reason.as_deref());
             }
-            _ => {
-                let said = Text::new("the state of the agent");
-                self.lifecycle
-                    .notice_with_frame(cx, Level::Debug, "state", said, json);
-            }
+            _ => self.keep_update(cx, Level::Debug, "state", "the state of the agent"),
         }
     }
 }
 
 /// The update that a line holds, as it stands there: few updates are kept whole.
-fn update_in(line: &str) -> &str {
+pub(super) fn update_in(line: &str) -> &str {
     let read: wire::Line<'_> = serde_json::from_str(line).unwrap_or_default();
     let params: wire::Params<'_> = read.params.parse().unwrap_or_default();
     let update = params.update.0.or(read.update.0);

@@ -3,16 +3,11 @@
 use super::texts::role;
 use super::{AgUi, FrameContext, Line};
 
-/// Agents that speak in chunks at the same time.
+/// Agents with an open chunk at the same time.
 const MAX_LANES: usize = 256;
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct Chunks {
-    open: Vec<Chunk>,
-}
-
 #[derive(Clone, Debug)]
-struct Chunk {
+pub(super) struct Chunk {
     lane: String,
     kind: ChunkKind,
     id: String,
@@ -26,18 +21,11 @@ enum ChunkKind {
 }
 
 impl AgUi {
-    pub(super) fn text_chunk<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &str,
-    ) {
+    pub(super) fn text_chunk<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.message_id.take();
         let role = role(line.role.as_deref());
         let Some((id, is_new)) = self.chunk(cx, ChunkKind::Text, id.as_deref(), line) else {
-            return self
-                .lifecycle
-                .unmapped(cx, "chunk without an id".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "chunk without an id");
         };
         if is_new {
             self.keep_metadata(cx, line.metadata);
@@ -47,17 +35,10 @@ impl AgUi {
         self.text_content(cx, line);
     }
 
-    pub(super) fn thought_chunk<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &str,
-    ) {
+    pub(super) fn thought_chunk<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.message_id.take();
         let Some((id, is_new)) = self.chunk(cx, ChunkKind::Thought, id.as_deref(), line) else {
-            return self
-                .lifecycle
-                .unmapped(cx, "chunk without an id".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "chunk without an id");
         };
         if is_new {
             self.open_thought(cx, &id);
@@ -66,17 +47,10 @@ impl AgUi {
         self.thought_content(cx, line);
     }
 
-    pub(super) fn call_chunk<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &str,
-    ) {
+    pub(super) fn call_chunk<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.tool_call_id.take();
         let Some((id, is_new)) = self.chunk(cx, ChunkKind::Call, id.as_deref(), line) else {
-            return self
-                .lifecycle
-                .unmapped(cx, "chunk without an id".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "chunk without an id");
         };
         if is_new {
             let name = line.tool_call_name.take().unwrap_or_default();
@@ -97,20 +71,21 @@ impl AgUi {
         line: &Line<'_>,
     ) -> Option<(String, bool)> {
         let lane = line.subagent_run_id.as_deref().unwrap_or_default();
-        let open = self.chunks.open.iter().find(|it| it.lane == lane);
+        let open = self.chunks.iter().find(|it| it.lane == lane);
         if let Some(open) = open
             && open.kind == kind
+            // Only the first chunk needs an id.
             && id.is_none_or(|id| id == open.id)
         {
             return Some((open.id.clone(), false));
         }
         self.end_chunk(cx, lane);
         let id = id?.to_owned();
-        if self.chunks.open.len() >= MAX_LANES {
-            let oldest = self.chunks.open[0].lane.clone();
+        if self.chunks.len() >= MAX_LANES {
+            let oldest = self.chunks[0].lane.clone();
             self.end_chunk(cx, &oldest);
         }
-        self.chunks.open.push(Chunk {
+        self.chunks.push(Chunk {
             lane: lane.to_owned(),
             kind,
             id: id.clone(),
@@ -125,7 +100,7 @@ impl AgUi {
         kind: &str,
         lane: Option<&str>,
     ) {
-        if self.chunks.open.is_empty() {
+        if self.chunks.is_empty() {
             return;
         }
         match kind {
@@ -143,16 +118,16 @@ impl AgUi {
     }
 
     pub(super) fn end_chunks(&mut self, cx: &mut FrameContext<'_>) {
-        while let Some(lane) = self.chunks.open.first().map(|it| it.lane.clone()) {
+        while let Some(lane) = self.chunks.first().map(|it| it.lane.clone()) {
             self.end_chunk(cx, &lane);
         }
     }
 
     fn end_chunk(&mut self, cx: &mut FrameContext<'_>, lane: &str) {
-        let Some(at) = self.chunks.open.iter().position(|it| it.lane == lane) else {
+        let Some(at) = self.chunks.iter().position(|it| it.lane == lane) else {
             return;
         };
-        let chunk = self.chunks.open.remove(at);
+        let chunk = self.chunks.remove(at);
         match chunk.kind {
             ChunkKind::Text => self.end_text(cx, &chunk.id, Vec::new()),
             ChunkKind::Call => self.call_end(cx, Some(&chunk.id)),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskKind, Basis, Cause, ItemId, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope,
+    Ask, AskId, AskKind, Basis, Cause, ItemId, ModelUsage, Outcome, RunEnded, RunError, Scope,
     Status, Text, Tokens, Usage,
 };
 
@@ -12,13 +12,8 @@ use crate::readers::machine::MessageReader as _;
 use crate::wire::lenient::{Any, List, Object as _};
 
 impl AgUi {
-    pub(super) fn run_finished<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &'c str,
-    ) {
-        if !self.may_end(cx, text) {
+    pub(super) fn run_finished<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
+        if !self.may_end(cx) {
             return;
         }
         cx.native = line.run_id.take();
@@ -26,19 +21,15 @@ impl AgUi {
         let mut outcome: wire::Outcome<'c> = line.outcome.parse().unwrap_or_default();
         let mut summary: wire::Summary<'c> = line.result.parse().unwrap_or_default();
         let kind = outcome.r#type.take().unwrap_or_default();
-        let pending: Vec<&str> = outcome
-            .pending_tool_call_ids
-            .0
-            .iter()
-            .filter_map(|it| it.as_deref())
-            .collect();
+        let pending = outcome.pending_tool_call_ids.0.iter();
+        let pending: Vec<&str> = pending.filter_map(|it| it.as_deref()).collect();
         self.hand_over(cx, &pending);
         for interrupt in &outcome.interrupts.0 {
             self.interrupt(cx, *interrupt);
         }
         let is_cut = summary.status.as_deref() == Some("incomplete");
-        let verdict = match (own.outcome.as_deref().and_then(outcome_of), &*kind) {
-            (Some(said), _) => said,
+        let verdict = match (own.outcome.as_deref().and_then(Outcome::find), &*kind) {
+            (Some(stated), _) => stated,
             (None, "cancelled") => Outcome::Aborted,
             (None, _) if !is_cut => Outcome::Completed,
             (None, _) if summary.reason.as_deref() == Some("content_filter") => Outcome::Refused,
@@ -58,37 +49,28 @@ impl AgUi {
         ended.stop_reason = stop.or((kind == "interrupt").then_some(kind));
         ended.session_cost_usd = summary.session_cost_usd.0;
         ended.duration_ms = summary.duration_ms.as_u64();
-        if let Some(raw) = line
-            .result
-            .raw()
-            .filter(|it| it.is_string() && ended.answer.is_none())
-        {
-            ended.answer = Some(Text::from(raw));
+        if ended.answer.is_none() && line.result.is_str() {
+            ended.answer = line.result.text();
         }
-        ended.detail = serde_json::from_str(text).ok().map(Raw::borrowed);
+        ended.detail = Some(cx.raw());
         self.end_run(cx, ended);
     }
 
-    pub(super) fn run_error<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &'c str,
-    ) {
-        if !self.may_end(cx, text) {
+    pub(super) fn run_error<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
+        if !self.may_end(cx) {
             return;
         }
         let mut own = metadata(line.metadata).linkspan;
         let code = line.code.take().unwrap_or(Cow::Borrowed("error"));
-        let said = own.outcome.as_deref().and_then(outcome_of);
-        let verdict = match (said, &*code) {
-            (Some(said), _) => said,
+        let stated = own.outcome.as_deref().and_then(Outcome::find);
+        let verdict = match (stated, &*code) {
+            (Some(stated), _) => stated,
             // What the client itself says of a connection it has closed.
             (None, "abort") => Outcome::Aborted,
             (None, "missing_end" | "upstream_truncated") => Outcome::Lost,
             (None, _) => Outcome::Failed,
         };
-        let message = line.message.raw().map(Text::from).unwrap_or_default();
+        let message = line.message.text().unwrap_or_default();
         let mut error = RunError::new(code, message);
         if let Some(code) = own.code.take() {
             error.native = Some(std::mem::replace(&mut error.code, code));
@@ -97,20 +79,17 @@ impl AgUi {
         ended.stop_reason = own.stop_reason.take();
         ended.session_cost_usd = own.session_cost_usd.0;
         ended.duration_ms = own.duration_ms.as_u64();
-        ended.detail = serde_json::from_str(text).ok().map(Raw::borrowed);
+        ended.detail = Some(cx.raw());
         self.end_run(cx, ended);
     }
 
     /// An end may stand alone at the start of a stream; behind another end it is none.
-    fn may_end<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) -> bool {
-        if !self.lifecycle.has_run() {
-            if self.lifecycle.n_runs() > 0 {
-                self.lifecycle
-                    .unmapped(cx, "end of a run that has ended".to_owned(), text);
-                return false;
-            }
-            self.lifecycle.start_run(cx, Cause::Prompt);
+    fn may_end(&mut self, cx: &mut FrameContext<'_>) -> bool {
+        if self.lifecycle.has_ended() {
+            self.lifecycle.unmapped(cx, "end of a run that has ended");
+            return false;
         }
+        self.lifecycle.start_run(cx, Cause::Prompt);
         // The whole frame is kept with the run's end.
         cx.extra.clear();
         true
@@ -123,27 +102,13 @@ impl AgUi {
         usage: Any<'c>,
     ) -> RunEnded<'c> {
         let mut ended = RunEnded::new(outcome, error);
-        ended.answer = self.last_text.take();
+        ended.answer = self.lifecycle.answer.take();
         let entries: List<wire::TokenUsage<'c>> = usage.parse().unwrap_or_default();
         for entry in entries.0.into_iter().filter(wire::TokenUsage::is_object) {
             let tokens = tokens(&entry);
             let sum = ended.usage.map_or(tokens, |it| it.tokens.plus(&tokens));
-            ended.usage = Some(Usage {
-                scope: Scope::Run,
-                basis: Basis::Delta,
-                tokens: sum,
-                model: None,
-                cost_usd: None,
-                detail: None,
-            });
-            if let Some(model) = entry.model.0 {
-                ended.models.push(ModelUsage {
-                    model,
-                    tokens,
-                    cost_usd: None,
-                    context_window: None,
-                });
-            }
+            ended.usage = Some(Usage::new(Scope::Run, Basis::Delta, sum));
+            (ended.models).extend(entry.model.0.map(|model| ModelUsage::new(model, tokens)));
         }
         ended
     }
@@ -156,25 +121,23 @@ impl AgUi {
         let reason = it.reason.take().unwrap_or_default();
         let call = it.tool_call_id.take();
         let tool = call.as_deref().and_then(|id| self.tool_name(id));
-        let title = it.message.raw().map(Text::from).filter(|it| !it.is_empty());
+        let title = it.message.filled_text();
         let fallback = if reason.is_empty() {
             "interrupt"
         } else {
             &reason
         };
+        let kind = match &*reason {
+            "tool_call" | "confirmation" => AskKind::Permission,
+            _ => AskKind::Question,
+        };
+        let id = AskId::new(it.id.take().unwrap_or_default());
+        let title = title.unwrap_or_else(|| Text::new(fallback.to_owned()));
+        let tool = tool.unwrap_or_else(|| Cow::Owned(fallback.to_owned()));
         let ask = Ask {
-            id: AskId::new(it.id.take().unwrap_or_default()),
-            kind: match &*reason {
-                "tool_call" | "confirmation" => AskKind::Permission,
-                _ => AskKind::Question,
-            },
-            title: title.unwrap_or_else(|| Text::new(fallback.to_owned())),
-            tool: tool.unwrap_or_else(|| Cow::Owned(fallback.to_owned())),
             item: call.map(ItemId::new),
-            description: None,
             input: it.response_schema.raw(),
-            suggestions: None,
-            deadline: None,
+            ..Ask::new(id, kind, tool, title)
         };
         self.lifecycle.ask(cx, ask);
         cx.path = before;
@@ -182,36 +145,16 @@ impl AgUi {
 
     /// An activity has no end of its own: it is how far the agent got.
     fn close_activities(&mut self, cx: &mut FrameContext<'_>) {
-        for activity in std::mem::take(&mut self.activities) {
-            self.lifecycle.close(cx, &activity.key, Status::Ok, |_| ());
+        for (_, key) in std::mem::take(&mut *self.activities) {
+            self.lifecycle.close(cx, &key, Status::Ok, |_| ());
         }
     }
-
-    pub(super) fn forget(&mut self) {
-        self.forget_texts();
-        self.forget_calls();
-        self.forget_subagents();
-        self.activities.clear();
-        self.last_text = None;
-    }
-}
-
-fn outcome_of(name: &str) -> Option<Outcome> {
-    Some(match name {
-        "completed" => Outcome::Completed,
-        "failed" => Outcome::Failed,
-        "aborted" => Outcome::Aborted,
-        "refused" => Outcome::Refused,
-        "limit" => Outcome::Limit,
-        "lost" => Outcome::Lost,
-        _ => return None,
-    })
 }
 
 fn tokens(usage: &wire::TokenUsage<'_>) -> Tokens {
-    let cache_read = usage.cached_input_tokens.as_u64().unwrap_or_default();
-    let cache_write = usage.cache_write_input_tokens.as_u64().unwrap_or_default();
-    let input = usage.input_tokens.as_u64().unwrap_or_default();
+    let cache_read = usage.cached_input_tokens.count();
+    let cache_write = usage.cache_write_input_tokens.count();
+    let input = usage.input_tokens.count();
     Tokens {
         input: input.saturating_sub(cache_read).saturating_sub(cache_write),
         cache_read,

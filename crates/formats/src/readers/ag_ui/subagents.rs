@@ -4,15 +4,10 @@ use std::borrow::Cow;
 
 use model::{Item, ItemId, Status, Subagent, Text};
 
-use super::{AgUi, FrameContext, Line, MAX_OPEN, status};
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct AgUiSubagents {
-    known: Vec<AgUiSubagent>,
-}
+use super::{AgUi, FrameContext, Line, status};
 
 #[derive(Clone, Debug)]
-struct AgUiSubagent {
+pub(super) struct AgUiSubagent {
     run: String,
     path: Vec<ItemId<'static>>,
     key: ItemId<'static>,
@@ -27,7 +22,7 @@ impl AgUi {
     }
 
     fn path_of(&self, run: &str) -> Vec<ItemId<'static>> {
-        match self.subagents.known.iter().rev().find(|it| it.run == run) {
+        match self.subagents.iter().rev().find(|it| it.run == run) {
             Some(agent) => agent.path.clone(),
             None => vec![ItemId::new(run.to_owned())],
         }
@@ -39,7 +34,7 @@ impl AgUi {
         self.enter(cx, line.parent_subagent_run_id.as_deref());
         let call = line.parent_tool_call_id.take();
         let is_taken = |call: &str| {
-            let known = self.subagents.known.iter();
+            let known = self.subagents.iter();
             known
                 .rev()
                 .any(|it| it.path.last().is_some_and(|it| it.as_str() == call))
@@ -52,10 +47,7 @@ impl AgUi {
         let key = ItemId::new(format!("{run}:agent"));
         let mut path = cx.path.to_vec();
         path.push(call.clone());
-        if self.subagents.known.len() >= MAX_OPEN {
-            self.subagents.known.remove(0);
-        }
-        self.subagents.known.push(AgUiSubagent {
+        self.subagents.push(AgUiSubagent {
             run: run.into_owned(),
             path,
             key: key.clone(),
@@ -64,7 +56,7 @@ impl AgUi {
             id: key,
             call,
             name: line.name.take().unwrap_or_default(),
-            description: line.description.raw().map(Text::from),
+            description: line.description.text(),
             prompt: None,
             background: false,
             report: None,
@@ -75,17 +67,15 @@ impl AgUi {
 
     pub(super) fn subagent_finished<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         self.keep_metadata(cx, line.metadata);
-        if let Some(outcome) = line.outcome.raw() {
-            cx.extra.push((Cow::Borrowed("outcome"), outcome));
-        }
-        let report = line.result.raw().map(Text::from);
+        cx.keep("outcome", line.outcome);
+        let report = line.result.text();
         self.subagent_ended(cx, line, Status::Ok, report);
     }
 
     pub(super) fn subagent_error<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         self.keep_metadata(cx, line.metadata);
         let code = line.code.take().unwrap_or_default();
-        let report = line.message.raw().map(Text::from);
+        let report = line.message.text();
         // Without words of its own, the message only repeats the code.
         let report = report.filter(|it| it.to_str() != code);
         self.subagent_ended(cx, line, status(&code), report);
@@ -99,12 +89,8 @@ impl AgUi {
         report: Option<Text<'c>>,
     ) {
         let run = line.subagent_run_id.as_deref().unwrap_or_default();
-        let Some(agent) = self.subagents.known.iter().rev().find(|it| it.run == run) else {
-            return self.debug(
-                cx,
-                "late",
-                Text::new("the end of a sub-agent that is not known"),
-            );
+        let Some(agent) = self.subagents.iter().rev().find(|it| it.run == run) else {
+            return self.late(cx, "the end of a sub-agent that is not known");
         };
         let key = agent.key.clone();
         self.lifecycle.close(cx, &key, status, |item| {
@@ -112,9 +98,5 @@ impl AgUi {
                 it.report = report;
             }
         });
-    }
-
-    pub(super) fn forget_subagents(&mut self) {
-        self.subagents = AgUiSubagents::default();
     }
 }

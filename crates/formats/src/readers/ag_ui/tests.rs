@@ -2,6 +2,7 @@ use expect_test::{Expect, expect};
 use model::End;
 
 use super::*;
+use crate::readers::ReaderConfig;
 use crate::readers::machine;
 use crate::readers::test_support::read_lines;
 

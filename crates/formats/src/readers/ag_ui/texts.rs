@@ -3,14 +3,18 @@
 use std::borrow::Cow;
 
 use model::{Channel, Item, ItemId, Message, Part, Raw, Reasoning, Role, Status, Text};
+use serde_json::value::RawValue;
 
 use super::{AgUi, FrameContext, Line, MAX_OPEN, metadata, wire};
+use crate::readers::content::{self, ContentPiece};
+use crate::readers::recent::Recent;
+use crate::wire::lenient::Any;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgUiTexts {
-    open: Vec<StreamingText>,
+    open: Recent<StreamingText, MAX_OPEN>,
     /// Reasoning that began and has not ended, by its name.
-    spans: Vec<String>,
+    spans: Recent<String, MAX_OPEN>,
     /// Thinking of the era that had no ids.
     thinking: Option<ItemId<'static>>,
     n_thoughts: u64,
@@ -20,16 +24,10 @@ pub(super) struct AgUiTexts {
 struct StreamingText {
     id: String,
     key: ItemId<'static>,
-    kind: StreamingKind,
+    is_thought: bool,
     /// Nothing is added any more.
     is_ended: bool,
     hidden: Option<EncryptedValue>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StreamingKind {
-    Message(Role),
-    Thought,
 }
 
 /// What only the provider can read.
@@ -41,9 +39,15 @@ struct EncryptedValue {
 
 impl AgUiTexts {
     fn find(&self, id: &str, is_thought: bool) -> Option<usize> {
-        self.open.iter().rposition(|it| {
-            it.id == id && (it.kind == StreamingKind::Thought) == is_thought && !it.is_ended
-        })
+        let fits = |it: &StreamingText| it.id == id && it.is_thought == is_thought && !it.is_ended;
+        self.open.iter().rposition(fits)
+    }
+
+    /// A run is over, and with it everything in it; names are not used again.
+    pub(super) fn forget_run(&mut self) {
+        let n_thoughts = self.n_thoughts;
+        *self = Self::default();
+        self.n_thoughts = n_thoughts;
     }
 }
 
@@ -51,7 +55,7 @@ impl AgUi {
     pub(super) fn text_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.message_id.take().unwrap_or_default();
         if self.texts.find(&id, false).is_some() {
-            return self.debug(cx, "late", Text::new("a message that is open"));
+            return self.late(cx, "a message that is open");
         }
         self.keep_metadata(cx, line.metadata);
         self.open_text(cx, &id, role(line.role.as_deref()));
@@ -59,38 +63,30 @@ impl AgUi {
 
     pub(super) fn open_text(&mut self, cx: &mut FrameContext<'_>, id: &str, role: Role) -> usize {
         let key = self.free_key(id, "message");
-        self.shown.note(id);
-        let group = (role == Role::Assistant).then(|| Cow::Owned(id.to_owned()));
+        self.shown.insert(id);
         let message = Message {
-            id: key.clone(),
-            role,
-            group,
-            text: Text::EMPTY,
-            parts: Vec::new(),
+            group: (role == Role::Assistant).then(|| Cow::Owned(id.to_owned())),
+            ..Message::new(key.clone(), role, Text::EMPTY)
         };
-        self.lifecycle.open(cx, Item::Message(message));
-        self.remember(id, key, StreamingKind::Message(role))
+        self.lifecycle.open(cx, message.into());
+        self.remember(id, key, false)
     }
 
-    fn remember(&mut self, id: &str, key: ItemId<'static>, kind: StreamingKind) -> usize {
-        let open = &mut self.texts.open;
-        if open.len() >= MAX_OPEN {
-            open.remove(0);
-        }
-        open.push(StreamingText {
+    fn remember(&mut self, id: &str, key: ItemId<'static>, is_thought: bool) -> usize {
+        self.texts.open.push(StreamingText {
             id: id.to_owned(),
             key,
-            kind,
+            is_thought,
             is_ended: false,
             hidden: None,
-        });
-        open.len() - 1
+        })
     }
 
     pub(super) fn text_content<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.message_id.as_deref().unwrap_or_default();
         let at = match self.texts.find(id, false) {
             Some(at) => at,
+            // The real client refuses the stream here; a recording may begin in the middle.
             None => self.open_text(cx, id, Role::Assistant),
         };
         if let Some(delta) = line.delta.0 {
@@ -111,37 +107,16 @@ impl AgUi {
 
     pub(super) fn end_text(&mut self, cx: &mut FrameContext<'_>, id: &str, parts: Vec<Part<'_>>) {
         let Some(at) = self.texts.find(id, false) else {
-            return self.debug(
-                cx,
-                "late",
-                Text::new("the end of a message that is not open"),
-            );
+            return self.late(cx, "the end of a message that is not open");
         };
         let open = self.texts.open.remove(at);
-        let is_main = self
-            .lifecycle
-            .path_of(&open.key)
-            .is_some_and(<[_]>::is_empty);
-        if open.kind == StreamingKind::Message(Role::Assistant) && is_main {
-            let text = self.lifecycle.streamed(&open.key, Channel::Text);
-            let text = text.filter(|it| !it.is_empty());
-            let text = text.map(|it| Text::new(it.decode()));
-            self.last_text = text.or(self.last_text.take());
-        }
-        self.lifecycle.close(cx, &open.key, Status::Ok, |item| {
-            if let Item::Message(it) = item {
-                it.parts = parts;
-            }
-        });
+        self.lifecycle.close_streamed(cx, &open.key, parts);
     }
 
     pub(super) fn span_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         self.close_ended_thoughts(cx);
-        let spans = &mut self.texts.spans;
-        if spans.len() >= MAX_OPEN {
-            spans.remove(0);
-        }
-        spans.push(line.message_id.as_deref().unwrap_or_default().to_owned());
+        let span = line.message_id.owned().unwrap_or_default();
+        self.texts.spans.push(span);
     }
 
     pub(super) fn span_end<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
@@ -153,7 +128,7 @@ impl AgUi {
     pub(super) fn thought_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.message_id.as_deref().unwrap_or_default();
         if self.texts.find(id, true).is_some() {
-            return self.debug(cx, "late", Text::new("a thought that is open"));
+            return self.late(cx, "a thought that is open");
         }
         self.keep_metadata(cx, line.metadata);
         self.open_thought(cx, id);
@@ -161,11 +136,13 @@ impl AgUi {
 
     pub(super) fn open_thought(&mut self, cx: &mut FrameContext<'_>, id: &str) -> usize {
         let key = self.free_key(id, "reasoning");
-        self.shown.note(id);
-        let span = self.texts.spans.last().cloned();
-        let item = thought(key.clone(), span, Text::EMPTY);
-        self.lifecycle.open(cx, item);
-        self.remember(id, key, StreamingKind::Thought)
+        self.shown.insert(id);
+        let reasoning = Reasoning {
+            group: self.texts.spans.last().cloned().map(Cow::Owned),
+            ..Reasoning::new(key.clone(), Text::EMPTY)
+        };
+        self.lifecycle.open(cx, reasoning.into());
+        self.remember(id, key, true)
     }
 
     pub(super) fn thought_content<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
@@ -188,35 +165,23 @@ impl AgUi {
     pub(super) fn end_thought(&mut self, cx: &mut FrameContext<'_>, id: &str) {
         match self.texts.find(id, true) {
             Some(at) => self.texts.open[at].is_ended = true,
-            None => self.debug(
-                cx,
-                "late",
-                Text::new("the end of a thought that is not open"),
-            ),
+            None => self.late(cx, "the end of a thought that is not open"),
         }
     }
 
     /// The hidden form of a thought; of a call it is only kept.
-    pub(super) fn hidden_value<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &Line<'c>,
-        text: &str,
-    ) {
+    pub(super) fn hidden_value<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.entity_id.as_deref().unwrap_or_default();
-        let at = self
-            .texts
-            .open
-            .iter()
-            .rposition(|it| it.id == id && it.kind == StreamingKind::Thought);
-        let (Some(at), Some(value)) = (at, line.encrypted_value.0) else {
+        let mut open = self.texts.open.iter_mut();
+        let thought = open.rfind(|it| it.id == id && it.is_thought);
+        let (Some(thought), Some(value)) = (thought, line.encrypted_value.text()) else {
             return self
                 .lifecycle
-                .unmapped(cx, "hidden value of something else".to_owned(), text);
+                .unmapped(cx, "hidden value of something else");
         };
         let kind = metadata(line.metadata).linkspan.kind;
-        self.texts.open[at].hidden = Some(EncryptedValue {
-            value: Text::from_json(value).into_owned(),
+        thought.hidden = Some(EncryptedValue {
+            value: value.into_owned(),
             is_signature: kind.as_deref() == Some("signature"),
         });
     }
@@ -247,8 +212,8 @@ impl AgUi {
     fn open_thinking(&mut self, cx: &mut FrameContext<'_>) -> ItemId<'static> {
         self.texts.n_thoughts += 1;
         let key = ItemId::new(format!("thinking.{}", self.texts.n_thoughts));
-        self.lifecycle
-            .open(cx, thought(key.clone(), None, Text::EMPTY));
+        let reasoning = Reasoning::new(key.clone(), Text::EMPTY);
+        self.lifecycle.open(cx, reasoning.into());
         self.texts.thinking = Some(key.clone());
         key
     }
@@ -269,25 +234,6 @@ impl AgUi {
             self.lifecycle.close(cx, &key, Status::Ok, |_| ());
         }
     }
-
-    /// A run is over, and with it everything in it.
-    pub(super) fn forget_texts(&mut self) {
-        let n_thoughts = self.texts.n_thoughts;
-        self.texts = AgUiTexts {
-            n_thoughts,
-            ..AgUiTexts::default()
-        };
-    }
-}
-
-pub(super) fn thought<'c>(id: ItemId<'static>, span: Option<String>, text: Text<'c>) -> Item<'c> {
-    Item::Reasoning(Reasoning {
-        id,
-        group: span.map(Cow::Owned),
-        text,
-        signature: None,
-        encrypted: None,
-    })
 }
 
 pub(super) fn role(name: Option<&str>) -> Role {
@@ -299,35 +245,39 @@ pub(super) fn role(name: Option<&str>) -> Role {
 }
 
 /// The words and pictures of a message.
-pub(super) fn text_and_parts(content: crate::wire::lenient::Any<'_>) -> (Text<'_>, Vec<Part<'_>>) {
+pub(super) fn text_and_parts(content: Any<'_>) -> (Text<'_>, Vec<Part<'_>>) {
     let Some(raw) = content.0 else {
         return (Text::EMPTY, Vec::new());
     };
     let list = Some(content).filter(|_| raw.get().starts_with('['));
-    let Some(list) = list.and_then(|it| it.parse::<Vec<&serde_json::value::RawValue>>()) else {
+    let Some(list) = list.and_then(|it| it.parse::<Vec<&RawValue>>()) else {
         return (Text::from_json(raw), Vec::new());
     };
-    let mut text = String::new();
-    let mut parts = Vec::new();
-    for raw in list {
-        let part: wire::ContentPart<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
-        match (part.r#type.as_deref(), part.text.0, part.source.value.0) {
-            (Some("text"), Some(words), _) => text.push_str(&Text::from_json(words).to_str()),
-            (Some("image"), _, Some(value)) => parts.push(match part.source.r#type.as_deref() {
-                Some("url") => Part::ImageUrl {
-                    url: Text::from_json(value),
-                },
-                Some(_) | None => Part::Image {
-                    media_type: part
-                        .source
-                        .mime_type
-                        .0
-                        .unwrap_or(Cow::Borrowed("image/png")),
-                    data: Text::from_json(value),
-                },
-            }),
-            _ => parts.push(Part::Other(Raw::borrowed(raw))),
-        }
-    }
-    (Text::new(text), parts)
+    let pieces = list.into_iter().map(|raw| {
+        let part = serde_json::from_str(raw.get()).unwrap_or_default();
+        content_piece(raw, part)
+    });
+    let (texts, parts) = content::split(pieces.collect());
+    (content::joined(texts, ""), parts)
+}
+
+/// A part of a message or of a result.
+pub(super) fn content_piece<'a>(
+    raw: &'a RawValue,
+    part: wire::ContentPart<'a>,
+) -> ContentPiece<'a> {
+    let (kind, source) = (part.r#type.as_deref(), part.source.r#type.as_deref());
+    ContentPiece::Part(match (kind, part.text.text(), part.source.value.text()) {
+        (Some("text"), Some(text), _) => return ContentPiece::Text(text),
+        (Some("image"), _, Some(url)) if source == Some("url") => Part::ImageUrl { url },
+        (Some("image"), _, Some(data)) => Part::Image {
+            media_type: part
+                .source
+                .mime_type
+                .0
+                .unwrap_or(Cow::Borrowed("image/png")),
+            data,
+        },
+        _ => Part::Other(Raw::borrowed(raw)),
+    })
 }

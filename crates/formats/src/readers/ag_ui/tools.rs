@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult, Why};
-use serde::Serialize;
+use model::{Channel, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult, Why};
 
-use super::{AgUi, FrameContext, Line, MAX_OPEN, metadata, status, wire};
+use super::texts::content_piece;
+use super::{AgUi, FrameContext, Line, MAX_OPEN, metadata, wire};
 use crate::readers::arguments::arguments;
+use crate::readers::content;
+use crate::readers::recent::Recent;
 use crate::tools;
 use crate::wire::lenient::Any;
 
@@ -15,7 +17,7 @@ const MAX_ARGS: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgUiCalls {
-    open: Vec<AgUiCall>,
+    open: Recent<AgUiCall, MAX_OPEN>,
 }
 
 #[derive(Clone, Debug)]
@@ -39,7 +41,7 @@ impl AgUi {
     pub(super) fn call_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.tool_call_id.take().unwrap_or_default();
         if self.calls.find(&id).is_some() {
-            return self.debug(cx, "late", Text::new("a call that is open"));
+            return self.late(cx, "a call that is open");
         }
         self.keep_metadata(cx, line.metadata);
         let server_side = metadata(line.metadata).linkspan.server_side.is_true();
@@ -57,30 +59,20 @@ impl AgUi {
         server_side: bool,
     ) -> usize {
         let key = self.free_key(id, "call");
-        self.shown.note(id);
+        self.shown.insert(id);
         let name = if name.is_empty() { "unknown" } else { name };
-        let tool = Tool {
-            id: key.clone(),
-            // A call without a message makes one of its own name.
-            group: Some(Cow::Owned(parent.unwrap_or(id).to_owned())),
-            name: Cow::Owned(name.to_owned()),
-            input: None,
-            class: tools::classify(name, None, self.cwd.as_deref()),
-            server_side,
-            result: None,
-        };
-        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
-        if self.calls.open.len() >= MAX_OPEN {
-            self.calls.open.remove(0);
-        }
+        let mut tool = tools::call(key.clone(), name.to_owned(), None, self.cwd.as_deref());
+        // A call without a message makes one of its own name.
+        tool.group = Some(Cow::Owned(parent.unwrap_or(id).to_owned()));
+        tool.server_side = server_side;
+        self.lifecycle.open(cx, tool.into());
         self.calls.open.push(AgUiCall {
             id: id.to_owned(),
             key,
             args: String::new(),
             has_args: false,
             is_ended: false,
-        });
-        self.calls.open.len() - 1
+        })
     }
 
     pub(super) fn call_args<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
@@ -93,12 +85,12 @@ impl AgUi {
     }
 
     pub(super) fn add_args<'c>(&mut self, cx: &mut FrameContext<'c>, at: usize, delta: Any<'c>) {
-        let Some(delta) = delta.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
+        let Some(delta) = delta.filled_text() else {
             return;
         };
         let call = &mut self.calls.open[at];
         if call.is_ended {
-            return self.debug(cx, "late", Text::new("arguments behind the last"));
+            return self.late(cx, "arguments behind the last");
         }
         call.has_args = true;
         if call.args.len() + delta.len_bound() <= MAX_ARGS {
@@ -110,7 +102,7 @@ impl AgUi {
     pub(super) fn call_end(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>) {
         match self.calls.find(id.unwrap_or_default()) {
             Some(at) => self.end_args(cx, at),
-            None => self.debug(cx, "late", Text::new("the end of a call that is not open")),
+            None => self.late(cx, "the end of a call that is not open"),
         }
     }
 
@@ -137,16 +129,16 @@ impl AgUi {
         let class = tools::classify(&tool.name, Some(&input.by_ref()), self.cwd.as_deref());
         tool.class = class.into_owned();
         tool.input = Some(input);
-        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        self.lifecycle.update(cx, tool.into());
     }
 
     pub(super) fn call_result<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.tool_call_id.take().unwrap_or_default();
         if let Some(message) = line.message_id.as_deref() {
-            self.shown.note(message);
+            self.shown.insert(message);
         }
-        let said = metadata(line.metadata).linkspan.status;
-        let status = said.as_deref().map_or(Status::Ok, status);
+        let status = metadata(line.metadata).linkspan.status;
+        let status = status.as_deref().map_or(Status::Ok, super::status);
         self.keep_metadata(cx, line.metadata);
         self.close_call(cx, &id, line.content, status);
     }
@@ -162,20 +154,16 @@ impl AgUi {
             Some(at) => at,
             None => {
                 // A result without a call still counts; a call is synthesized for it.
-                let before = cx.why.replace(Why::NeverOpened);
-                let at = self.open_call(cx, id, "", None, false);
-                cx.why = before;
+                let mut at = 0;
+                cx.because(Some(Why::NeverOpened), |cx| {
+                    at = self.open_call(cx, id, "", None, false);
+                });
                 at
             }
         };
         self.end_args(cx, at);
         let call = self.calls.open.remove(at);
-        let result = ToolResult {
-            content: blocks(content),
-            is_error: status != Status::Ok,
-            structured: None,
-            meta: None,
-        };
+        let result = ToolResult::new(blocks(content), status != Status::Ok);
         self.lifecycle
             .close_tool(cx, &call.key, status, result, exit_code);
     }
@@ -202,10 +190,6 @@ impl AgUi {
         let tool = self.lifecycle.open_tool(&call.key)?;
         Some(tool.name.clone())
     }
-
-    pub(super) fn forget_calls(&mut self) {
-        self.calls = AgUiCalls::default();
-    }
 }
 
 fn exit_code(tool: &mut Tool<'_>) {
@@ -216,25 +200,6 @@ fn exit_code(tool: &mut Tool<'_>) {
         let text = Text::from(result.content.by_ref());
         tool.class.exit_code = tools::exit_code(&text.to_str());
     }
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ResultBlock<'a> {
-    Text { text: Text<'a> },
-    Image { source: ResultImage<'a> },
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ResultImage<'a> {
-    Base64 {
-        media_type: Cow<'a, str>,
-        data: Text<'a>,
-    },
-    Url {
-        url: Text<'a>,
-    },
 }
 
 /// The content of a result, in the blocks that every writer knows.
@@ -259,26 +224,5 @@ fn block(raw: &serde_json::value::RawValue) -> Raw<'_> {
         // Our own writer had no part for it.
         return arguments(&Text::from_json(text));
     }
-    let block = match (part.r#type.as_deref(), part.text.0, part.source.value.0) {
-        (Some("text"), Some(text), _) => ResultBlock::Text {
-            text: Text::from_json(text),
-        },
-        (Some("image"), _, Some(value)) => ResultBlock::Image {
-            source: match part.source.r#type.as_deref() {
-                Some("url") => ResultImage::Url {
-                    url: Text::from_json(value),
-                },
-                Some(_) | None => ResultImage::Base64 {
-                    media_type: part
-                        .source
-                        .mime_type
-                        .0
-                        .unwrap_or(Cow::Borrowed("image/png")),
-                    data: Text::from_json(value),
-                },
-            },
-        },
-        _ => return Raw::borrowed(raw),
-    };
-    Raw::of(&block)
+    content::block(&content_piece(raw, part)).into_owned()
 }

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use model::{Item, ItemId, Level, Message, Notice, Part, Raw, Reasoning, Role, Status, Text, Tool};
+use model::{Item, ItemId, Level, Message, Part, Raw, Reasoning, Role, Status, Text, Tool};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::{Claude, FrameContext, RawValue};
+use super::{Claude, FrameContext};
+use crate::readers::content::{ContentPiece, join_text};
 use crate::readers::machine::MessageReader as _;
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
@@ -15,18 +17,14 @@ use crate::wire::lenient::{Any, Object as _, Words};
 const MAX_ANSWER: usize = 1024 * 1024;
 
 impl Claude {
-    pub(super) fn assistant<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn assistant<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let session = line.session_id.str();
         if !self.is_of_session(cx, session.as_deref()) {
             return;
         }
         let parent = line.parent_tool_use_id.str();
         self.lifecycle.emit_bound(cx);
+        // A background sub-agent may still work when its run is over: its lines begin no turn.
         if parent.is_none() {
             self.begin_turn(cx);
         }
@@ -51,11 +49,9 @@ impl Claude {
                     let status = Status::Ok;
                     self.text_block(cx, group.as_deref(), Text::Plain(words), status);
                 }
-                Words::Blocks(_) | Words::None => self.lifecycle.unmapped(
-                    cx,
-                    "assistant message without content".to_owned(),
-                    text,
-                ),
+                Words::Blocks(_) | Words::None => self
+                    .lifecycle
+                    .unmapped(cx, "assistant message without content"),
             };
         };
         let status = if line.aborted.is_true() {
@@ -64,7 +60,7 @@ impl Claude {
             Status::Ok
         };
         for (at, block) in blocks.into_iter().enumerate() {
-            self.assistant_block(cx, group.as_deref(), block, status, || nth_block(text, at));
+            self.assistant_block(cx, group.as_deref(), block, status, at);
         }
     }
 
@@ -74,30 +70,21 @@ impl Claude {
         group: Option<&str>,
         mut block: Block<'c>,
         status: Status,
-        raw: impl FnOnce() -> Option<&'c RawValue>,
+        at: usize,
     ) {
         let kind = block.r#type.str();
         cx.extra.append(block.extra());
         match kind.as_deref() {
             Some("text") | None if block.text.0.is_some() => {
-                self.text_block(
-                    cx,
-                    group,
-                    block.text.raw().map(Text::from).unwrap_or_default(),
-                    status,
-                );
+                self.text_block(cx, group, block.text.text().unwrap_or_default(), status);
             }
             Some("thinking") | None if block.thinking.0.is_some() => {
-                let text = block.thinking.raw().map(Text::from).unwrap_or_default();
-                let signature = block
-                    .signature
-                    .raw()
-                    .map(Text::from)
-                    .filter(|it| !it.is_empty());
+                let text = block.thinking.text().unwrap_or_default();
+                let signature = block.signature.filled_text();
                 self.reasoning_block(cx, group, text, signature, None, status);
             }
             Some("redacted_thinking") => {
-                let data = block.data.raw().map(Text::from);
+                let data = block.data.text();
                 self.reasoning_block(cx, group, Text::EMPTY, None, data, status);
             }
             Some("tool_use" | "server_tool_use" | "mcp_tool_use") | None if block.id.is_str() => {
@@ -108,7 +95,7 @@ impl Claude {
                 self.tool_result(cx, block, None, None);
             }
             None if block.tool_use_id.is_str() => self.tool_result(cx, block, None, None),
-            other => self.unmapped_block(cx, other, raw()),
+            other => self.unmapped_block(cx, other, at),
         }
     }
 
@@ -119,20 +106,17 @@ impl Claude {
         text: Text<'_>,
         status: Status,
     ) {
-        if cx.path.is_empty() && !text.is_empty() {
-            self.user_blocks(&text);
+        if text.len_bound() <= MAX_ANSWER {
+            self.lifecycle.note_answer(cx, &text);
+        } else if cx.path.is_empty() {
+            self.lifecycle.answer = None;
         }
         let id = self.block_id(group, "text");
-        let group = group.map(|it| Cow::Owned(it.to_owned()));
         let message = Message {
-            id,
-            role: Role::Assistant,
-            group,
-            text,
-            parts: Vec::new(),
+            group: group.map(|it| Cow::Owned(it.to_owned())),
+            ..Message::new(id, Role::Assistant, text)
         };
-        self.lifecycle
-            .close_text(cx, Item::Message(message), status);
+        self.lifecycle.close_text(cx, message.into(), status);
     }
 
     fn reasoning_block(
@@ -144,32 +128,24 @@ impl Claude {
         encrypted: Option<Text<'_>>,
         status: Status,
     ) {
-        let id = self.block_id(
-            group,
-            if encrypted.is_some() {
-                "redacted_thinking"
-            } else {
-                "thinking"
-            },
-        );
-        let group = group.map(|it| Cow::Owned(it.to_owned()));
+        let kind = match encrypted {
+            Some(_) => "redacted_thinking",
+            None => "thinking",
+        };
         let reasoning = Reasoning {
-            id,
-            group,
-            text,
+            group: group.map(|it| Cow::Owned(it.to_owned())),
             signature,
             encrypted,
+            ..Reasoning::new(self.block_id(group, kind), text)
         };
-        self.lifecycle
-            .close_text(cx, Item::Reasoning(reasoning), status);
+        self.lifecycle.close_text(cx, reasoning.into(), status);
     }
 
     /// The id a block was streamed under, or a new one.
     fn block_id(&mut self, group: Option<&str>, kind: &str) -> ItemId<'static> {
         let group = group.unwrap_or("message");
-        self.partials
-            .whole(group, kind)
-            .unwrap_or_else(|| self.responses.block_id(group))
+        let streamed = self.partials.now().whole(group, kind);
+        streamed.unwrap_or_else(|| self.next_block(group))
     }
 
     pub(super) fn tool_use<'c>(
@@ -182,31 +158,23 @@ impl Claude {
         let Some(id) = block.id.str() else { return };
         if let Some(group) = group {
             // The block has an id of its own, but it still takes up a place in its response.
-            if self.partials.whole(group, "tool_use").is_none() {
-                self.responses.block_id(group);
-            }
+            self.block_id(Some(group), "tool_use");
         }
         let name = block.name.str().unwrap_or_default();
-        let input = block.input.raw();
-        let class = tools::classify(&name, input.as_ref(), self.cwd.as_deref());
         let tool = Tool {
-            id: ItemId::new(id),
             group: group.map(|it| Cow::Owned(it.to_owned())),
-            name,
-            input,
-            class,
             server_side,
-            result: None,
+            ..tools::call(
+                ItemId::new(id),
+                name,
+                block.input.raw(),
+                self.cwd.as_deref(),
+            )
         };
-        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        self.lifecycle.update(cx, tool.into());
     }
 
-    pub(super) fn user<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn user<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let session = line.session_id.str();
         if !self.is_of_session(cx, session.as_deref()) {
             return;
@@ -232,7 +200,7 @@ impl Claude {
             self.begin_turn(cx);
         }
         self.enter(cx, parent.as_deref());
-        let mut said = Vec::new();
+        let mut pieces = Vec::new();
         for (at, mut block) in blocks.into_iter().enumerate() {
             let kind = block.r#type.str();
             cx.extra.append(block.extra());
@@ -246,19 +214,20 @@ impl Claude {
                     );
                 }
                 Some("text") | None if block.text.0.is_some() => {
-                    said.push(UserBlock::Text(
-                        block.text.raw().map(Text::from).unwrap_or_default(),
-                    ));
+                    pieces.push(ContentPiece::Text(block.text.text().unwrap_or_default()));
                 }
-                Some("image") => said.push(UserBlock::Part(image(&block, nth_block(text, at)))),
-                Some("document") => said.extend(
-                    nth_block(text, at).map(|raw| UserBlock::Part(Part::Other(Raw::borrowed(raw)))),
+                Some("image") => {
+                    pieces.push(ContentPiece::Part(image(&block, nth_block(cx.message, at))))
+                }
+                Some("document") => pieces.extend(
+                    nth_block(cx.message, at)
+                        .map(|raw| ContentPiece::Part(Part::Other(Raw::borrowed(raw)))),
                 ),
-                other => self.unmapped_block(cx, other, nth_block(text, at)),
+                other => self.unmapped_block(cx, other, at),
             }
         }
-        if !said.is_empty() {
-            let (words, parts) = join(said);
+        if !pieces.is_empty() {
+            let (words, parts) = join_text(pieces);
             self.user_text(cx, line, words, parts);
         }
     }
@@ -272,21 +241,18 @@ impl Claude {
         parts: Vec<Part<'_>>,
     ) {
         let words = text.to_str();
+        // The CLI has no field for an interrupt: it writes this into the conversation.
         if words.starts_with("[Request interrupted by user") {
             self.was_interrupted = true;
-            let text = Text::new(words.trim_matches(['[', ']']).to_owned());
-            return self
-                .lifecycle
-                .notice(cx, notice(Level::Info, "interrupted", text));
+            let text = words.trim_matches(['[', ']']);
+            return self.lifecycle.raise(cx, Level::Info, "interrupted", text);
         }
         if let Some(output) = words.strip_prefix("<local-command-stdout>") {
-            let output = output
-                .strip_suffix("</local-command-stdout>")
-                .unwrap_or(output);
-            let text = Text::new(output.to_owned());
+            let end = "</local-command-stdout>";
+            let output = output.strip_suffix(end).unwrap_or(output);
             return self
                 .lifecycle
-                .notice(cx, notice(Level::Info, "command_output", text));
+                .raise(cx, Level::Info, "command_output", output);
         }
         if let Some(compaction) = &self.compaction
             && line.is_synthetic.is_true()
@@ -302,10 +268,8 @@ impl Claude {
         }
         if line.is_replay.is_true() && self.shown_prompt.as_deref() == Some(&*words) {
             self.shown_prompt = None;
-            return self.lifecycle.notice(
-                cx,
-                notice(Level::Debug, "echo", Text::new("the prompt was echoed")),
-            );
+            let text = "the prompt was echoed";
+            return self.lifecycle.raise(cx, Level::Debug, "echo", text);
         }
         let role = if line.is_synthetic.is_true() {
             Role::Harness
@@ -316,49 +280,33 @@ impl Claude {
         self.show_message(cx, role, text, parts);
     }
 
-    fn unmapped_block(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        kind: Option<&str>,
-        raw: Option<&RawValue>,
-    ) {
+    fn unmapped_block(&mut self, cx: &mut FrameContext<'_>, kind: Option<&str>, at: usize) {
         let what = kind.map_or_else(
             || "block without a type".to_owned(),
             |kind| format!("block `{kind}`"),
         );
-        let json = raw.map_or("null", RawValue::get);
-        self.lifecycle.unmapped(cx, what, json);
+        let json = nth_block(cx.message, at).map_or("null", RawValue::get);
+        self.lifecycle.unmapped_part(cx, what, json);
     }
 
     /// A line of the type `error`: whatever prints it for the agent says that the turn has failed.
-    pub(super) fn error_line(&mut self, cx: &mut FrameContext<'_>, json: &str) {
-        let line: wire::ErrorLine<'_> = serde_json::from_str(json).unwrap_or_default();
+    pub(super) fn error_line(&mut self, cx: &mut FrameContext<'_>) {
+        let line: wire::ErrorLine<'_> = serde_json::from_str(cx.message).unwrap_or_default();
         let error: wire::ErrorBody<'_> = line.error.parse().unwrap_or_default();
         let words = |it: Any<'_>| {
-            it.raw()
-                .filter(Raw::is_string)
-                .map(|it| Text::from(it).into_owned())
-                .filter(|it| !it.is_empty())
+            it.filled_text()
+                .filter(|_| it.is_str())
+                .map(Text::into_owned)
         };
-        let said = words(line.message)
+        let message = words(line.message)
             .or_else(|| words(error.message))
             .or_else(|| words(line.error))
             .unwrap_or(Text::new("the agent reported an error"));
         self.begin_turn(cx);
-        self.api_error = error
-            .r#type
-            .0
-            .map(Cow::into_owned)
-            .or(self.api_error.take());
-        self.error = Some(said.clone());
+        self.api_error = error.r#type.owned().or(self.api_error.take());
+        self.error = Some(message.clone());
         self.lifecycle
-            .notice_with_frame(cx, Level::Error, "error", said, json);
-    }
-
-    /// The agent's last text, in case no result repeats it.
-    fn user_blocks(&mut self, text: &Text<'_>) {
-        let is_kept = text.len_bound() <= MAX_ANSWER;
-        self.last_text = is_kept.then(|| text.clone().into_owned());
+            .raise_with_message(cx, Level::Error, "error", message);
     }
 
     /// A failure of the model's API comes as an assistant's text, and is none.
@@ -370,19 +318,8 @@ impl Claude {
             .map(|(_, value)| Text::from(value.by_ref()).to_str().into_owned());
         self.api_error = word;
         let (text, _) = text_and_parts(message.content);
-        self.lifecycle
-            .notice(cx, notice(Level::Error, "api_error", text));
+        self.lifecycle.raise(cx, Level::Error, "api_error", text);
     }
-}
-
-pub(super) fn notice<'a>(level: Level, code: &'static str, text: Text<'a>) -> Notice<'a> {
-    Notice::new(level, code, text)
-}
-
-/// The content of a user message: text and images.
-enum UserBlock<'a> {
-    Text(Text<'a>),
-    Part(Part<'a>),
 }
 
 /// The words of any content, and what is not words.
@@ -390,39 +327,19 @@ pub(super) fn text_and_parts<'a>(content: Words<'a, Block<'a>>) -> (Text<'a>, Ve
     match content {
         Words::None => (Text::EMPTY, Vec::new()),
         Words::Text(text) => (Text::Plain(text), Vec::new()),
-        Words::Blocks(blocks) => join(
+        Words::Blocks(blocks) => join_text(
             blocks
                 .into_iter()
                 .filter_map(|block| match block.text.0 {
-                    Some(text) => Some(UserBlock::Text(Text::from_json(text))),
-                    None if block.source.0.is_some() => Some(UserBlock::Part(image(&block, None))),
+                    Some(text) => Some(ContentPiece::Text(Text::from_json(text))),
+                    None if block.source.0.is_some() => {
+                        Some(ContentPiece::Part(image(&block, None)))
+                    }
                     None => None,
                 })
                 .collect(),
         ),
     }
-}
-
-fn join<'a>(said: Vec<UserBlock<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
-    let mut texts = Vec::new();
-    let mut parts = Vec::new();
-    for it in said {
-        match it {
-            UserBlock::Text(text) => texts.push(text),
-            UserBlock::Part(part) => parts.push(part),
-        }
-    }
-    let text = match <[Text<'a>; 1]>::try_from(texts) {
-        Ok([text]) => text,
-        Err(texts) => Text::new(
-            texts
-                .iter()
-                .map(Text::to_str)
-                .collect::<Vec<_>>()
-                .join("\n"),
-        ),
-    };
-    (text, parts)
 }
 
 fn image<'a>(block: &Block<'a>, raw: Option<&'a RawValue>) -> Part<'a> {
@@ -457,18 +374,18 @@ fn is_echo(line: &Line<'_>, words: &Text<'_>) -> bool {
 /// The JSON text of one content block, for a block of an unknown type.
 fn nth_block(line: &str, at: usize) -> Option<&RawValue> {
     #[derive(Deserialize)]
-    struct ApiErrorLine<'a> {
+    struct BlockLine<'a> {
         #[serde(borrow)]
-        message: Option<ApiErrorBody<'a>>,
+        message: Option<BlockList<'a>>,
         #[serde(borrow)]
         content: Option<Vec<&'a RawValue>>,
     }
     #[derive(Deserialize)]
-    struct ApiErrorBody<'a> {
+    struct BlockList<'a> {
         #[serde(borrow)]
         content: Vec<&'a RawValue>,
     }
-    let outer: ApiErrorLine<'_> = serde_json::from_str(line).ok()?;
+    let outer: BlockLine<'_> = serde_json::from_str(line).ok()?;
     outer
         .message
         .map(|it| it.content)

@@ -2,70 +2,39 @@
 
 use std::borrow::Cow;
 
-use model::{Ask, AskId, AskKind, AskSettled, Decision, ItemId, Level, Notice, Raw, Text};
+use model::{Ask, AskId, AskKind, AskSettled, Decision, ItemId, Level};
 
 use super::{Claude, Direction, FrameContext};
 use crate::tools;
 use crate::wire::claude as wire;
 
 impl Claude {
-    pub(super) fn control_request<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Direction,
-    ) {
+    pub(super) fn control_request(&mut self, cx: &mut FrameContext<'_>, direction: Direction) {
         cx.extra.clear();
-        let control: wire::Control<'c> = serde_json::from_str(text).unwrap_or_default();
-        let subtype = control
-            .request
-            .subtype
-            .as_deref()
-            .unwrap_or_default()
-            .to_owned();
-        match (direction, &*subtype) {
-            (Direction::FromAgent, "can_use_tool") => self.on_permission_request(cx, control, text),
+        let control: wire::Control<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let subtype = control.request.subtype.owned().unwrap_or_default();
+        let (level, code, text) = match (direction, &*subtype) {
+            (Direction::FromAgent, "can_use_tool") => return self.permission(cx, control),
             (Direction::ToAgent, "interrupt") => {
                 self.was_interrupted |= self.lifecycle.has_run() && self.held.is_none();
-                self.control_notice(
-                    cx,
-                    Level::Info,
-                    "interrupt",
-                    "the host asked for an interrupt".to_owned(),
-                    text,
-                );
+                let text = "the host asked for an interrupt".to_owned();
+                (Level::Info, "interrupt", text)
             }
             (Direction::ToAgent, _) => {
-                self.control_notice(
-                    cx,
-                    Level::Debug,
-                    "control_request",
-                    format!("the host asked: {subtype}"),
-                    text,
-                );
+                let text = format!("the host asked: {subtype}");
+                (Level::Debug, "control_request", text)
             }
             (Direction::FromAgent, _) => {
-                self.control_notice(
-                    cx,
-                    Level::Info,
-                    "control_request",
-                    format!("the agent asked: {subtype}"),
-                    text,
-                );
+                let text = format!("the agent asked: {subtype}");
+                (Level::Info, "control_request", text)
             }
-        }
+        };
+        self.lifecycle.raise_with_message(cx, level, code, text);
     }
 
-    fn on_permission_request<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        control: wire::Control<'c>,
-        text: &'c str,
-    ) {
+    fn permission<'c>(&mut self, cx: &mut FrameContext<'c>, control: wire::Control<'c>) {
         let Some(id) = control.request_id.0 else {
-            return self
-                .lifecycle
-                .unmapped(cx, "question without a request_id".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "question without a request_id");
         };
         self.begin_turn(cx);
         let request = control.request;
@@ -77,55 +46,37 @@ impl Claude {
         if let Some(path) = item.as_ref().and_then(|it| self.lifecycle.path_of(it)) {
             cx.path = Cow::Owned(path.to_vec());
         }
+        // Questions and plans come as permissions, told apart by their tools.
         let kind = match &*tool {
             "AskUserQuestion" => AskKind::Question,
             "ExitPlanMode" => AskKind::Plan,
             _ => AskKind::Permission,
         };
-        let description = request.description.raw().map(Text::from);
-        let suggestions = request.permission_suggestions.raw();
         let ask = Ask {
-            id: AskId::new(id),
-            kind,
             item,
-            tool,
-            title: class.title,
-            description,
+            description: request.description.text(),
             input,
-            suggestions,
-            deadline: None,
+            suggestions: request.permission_suggestions.raw(),
+            ..Ask::new(AskId::new(id), kind, tool, class.title)
         };
         self.lifecycle.ask(cx, ask);
     }
 
-    pub(super) fn control_response<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Direction,
-    ) {
+    pub(super) fn control_response(&mut self, cx: &mut FrameContext<'_>, direction: Direction) {
         cx.extra.clear();
-        let control: wire::Control<'c> = serde_json::from_str(text).unwrap_or_default();
+        let control: wire::Control<'_> = serde_json::from_str(cx.message).unwrap_or_default();
         let response = control.response;
         if direction == Direction::FromAgent {
-            let outcome = response.subtype.as_deref().unwrap_or("answer").to_owned();
-            let said = response
-                .error
-                .0
-                .map(|it| format!(": {}", Text::from_json(it)))
-                .unwrap_or_default();
-            return self.control_notice(
-                cx,
-                Level::Debug,
-                "control_response",
-                format!("{outcome}{said}"),
-                text,
-            );
-        }
-        let Some(id) = response.request_id.0 else {
+            let outcome = response.subtype.as_deref().unwrap_or("answer");
+            let error = response.error.text();
+            let error = error.map(|it| format!(": {it}")).unwrap_or_default();
+            let text = format!("{outcome}{error}");
             return self
                 .lifecycle
-                .unmapped(cx, "answer without a request_id".to_owned(), text);
+                .raise_with_message(cx, Level::Debug, "control_response", text);
+        }
+        let Some(id) = response.request_id.0 else {
+            return self.lifecycle.unmapped(cx, "answer without a request_id");
         };
         let answer = response.response;
         let decision = match (response.subtype.as_deref(), answer.behavior.as_deref()) {
@@ -140,54 +91,21 @@ impl Claude {
         {
             self.remember_denied(&item);
         }
-        let message = answer
-            .message
-            .raw()
-            .or(response.error.raw())
-            .map(Text::from);
-        let input = answer.updated_input.raw();
-        let remembered = answer.updated_permissions.raw();
-        self.lifecycle.settle(
-            cx,
-            AskSettled {
-                id: AskId::new(id),
-                decision,
-                message,
-                input,
-                remembered,
-            },
-        );
+        let settled = AskSettled {
+            message: answer.message.text().or(response.error.text()),
+            input: answer.updated_input.raw(),
+            remembered: answer.updated_permissions.raw(),
+            ..AskSettled::new(AskId::new(id), decision)
+        };
+        self.lifecycle.settle(cx, settled);
     }
 
-    pub(super) fn control_cancel<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+    pub(super) fn control_cancel(&mut self, cx: &mut FrameContext<'_>) {
         cx.extra.clear();
-        let control: wire::Control<'c> = serde_json::from_str(text).unwrap_or_default();
+        let control: wire::Control<'_> = serde_json::from_str(cx.message).unwrap_or_default();
         if let Some(id) = control.request_id.0 {
-            let decision = Decision::Withdrawn;
-            let settled = AskSettled {
-                id: AskId::new(id),
-                decision,
-                message: None,
-                input: None,
-                remembered: None,
-            };
+            let settled = AskSettled::new(AskId::new(id), Decision::Withdrawn);
             self.lifecycle.settle(cx, settled);
         }
-    }
-
-    fn control_notice(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        level: Level,
-        code: &'static str,
-        text: String,
-        json: &str,
-    ) {
-        let detail = Some(Raw::parse(json.to_owned()));
-        let notice = Notice {
-            detail,
-            ..Notice::new(level, code, Text::new(text))
-        };
-        self.lifecycle.notice(cx, notice);
     }
 }

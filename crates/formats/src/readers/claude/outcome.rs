@@ -1,18 +1,19 @@
 //! How a run ends by a `result`; other ends are the same for every agent.
 //!
 //! A `result` is held, because a background task may wake the model and add to the run. It is
-//! let go by the next turn, by the end of the stream, or at once when a client waits for it.
+//! released by the next turn, by the end of the stream, or at once when a client waits for it.
 
 use std::borrow::Cow;
 
 use model::{
-    Basis, Body, Denial, ItemId, ModelUsage, Outcome, RunEnded, RunError, Scope, Text, Timestamp,
-    Tokens, Usage,
+    Basis, Body, Denial, ItemId, ModelUsage, Outcome, RunEnded, RunError, Scope, Text, Tokens,
+    Usage,
 };
 
 use super::partial::{Partials, tokens};
 use super::{Claude, FrameContext, RunEnds};
-use crate::readers::lifecycle::raw;
+use crate::readers::content::joined;
+use crate::readers::lifecycle::{HeldFrame, raw};
 use crate::wire::claude as wire;
 
 /// Denials remembered over the results of one run.
@@ -25,45 +26,34 @@ const MAX_DETAIL: usize = 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct HeldResult {
     json: String,
-    native: Option<String>,
-    at: Option<Timestamp>,
-    frame: Option<u64>,
+    frame: HeldFrame,
     /// Of the results before this one.
     denials: Vec<Denial<'static>>,
     models: Vec<ModelUsage<'static>>,
 }
 
 impl Claude {
-    pub(super) fn result<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut wire::Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn result(&mut self, cx: &mut FrameContext<'_>, line: &mut wire::Line<'_>) {
         let session = line.session_id.str();
-        self.result_of(cx, session, text);
-        // The whole frame is kept with the run's end.
+        if self.answers_as(cx, session.as_deref()) {
+            // The whole frame is kept with the run's end.
+            cx.extra.clear();
+            self.hold_result(cx);
+        }
         cx.extra.clear();
     }
 
-    fn result_of<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        session: Option<Cow<'c, str>>,
-        text: &'c str,
-    ) {
-        let outcome: wire::Outcome<'c> = serde_json::from_str(text).unwrap_or_default();
-        if !self.answers_as(cx, session.as_deref()) {
-            return;
-        }
-        cx.extra.clear();
+    fn hold_result(&mut self, cx: &mut FrameContext<'_>) {
+        let outcome: wire::Outcome<'_> = serde_json::from_str(cx.message).unwrap_or_default();
         // Lines before it, such as those of hooks, may have named the session without telling it.
         self.lifecycle.emit_bound(cx);
         let extends = outcome.origin.0.is_some() || self.was_woken;
         if self.held.is_some() && !extends && self.is_turn_expected() {
             self.finish_held(cx);
         }
-        self.begin_turn_for_result(cx);
+        if !self.lifecycle.has_run() {
+            self.start_turn(cx);
+        }
         let mut denials = Vec::new();
         let mut models = Vec::new();
         if let Some(held) = self.held.take() {
@@ -75,25 +65,16 @@ impl Claude {
             denials.extend(self::denials(before).map(Denial::into_owned));
             denials.truncate(MAX_DENIALS);
         }
-        let native = cx.native.as_deref().map(str::to_owned);
         self.held = Some(HeldResult {
-            json: text.to_owned(),
-            native,
-            at: cx.at,
-            frame: cx.frame,
+            json: cx.message.to_owned(),
+            frame: cx.hold(),
             denials,
             models,
         });
         self.was_woken = false;
-        let is_last = outcome.queued_turn_count.as_u64().unwrap_or_default() == 0;
-        if self.run_ends == RunEnds::AtResult && is_last {
+        let is_last = outcome.queued_turn_count.count() == 0;
+        if self.lifecycle.run_ends == RunEnds::AtResult && is_last {
             self.finish_held(cx);
-        }
-    }
-
-    fn begin_turn_for_result(&mut self, cx: &mut FrameContext<'_>) {
-        if !self.lifecycle.has_run() {
-            self.start_turn(cx);
         }
     }
 
@@ -101,21 +82,14 @@ impl Claude {
     pub(super) fn finish_held(&mut self, cx: &mut FrameContext<'_>) {
         let Some(held) = self.held.take() else { return };
         let outcome: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
-        let before = (
-            cx.native.take(),
-            cx.at,
-            cx.frame,
-            std::mem::take(&mut cx.extra),
-        );
-        (cx.at, cx.frame) = (held.at, held.frame);
-        cx.native = held.native.clone().map(Cow::Owned);
-        if !outcome.model_usage.0.is_empty() {
-            self.lifecycle
-                .emit(cx, Body::UsageReported(session_usage(&outcome)));
-        }
-        let ended = self.ended(&held, outcome);
-        self.lifecycle.end_run(cx, ended);
-        (cx.native, cx.at, cx.frame, cx.extra) = before;
+        cx.as_of(held.frame.clone(), |cx| {
+            if !outcome.model_usage.0.is_empty() {
+                let usage = session_usage(&outcome);
+                self.lifecycle.emit(cx, Body::UsageReported(usage));
+            }
+            let ended = self.ended(&held, outcome);
+            self.lifecycle.end_run(cx, ended);
+        });
         self.forget_run();
     }
 
@@ -125,7 +99,6 @@ impl Claude {
         self.was_interrupted = false;
         self.api_error = None;
         self.error = None;
-        self.last_text = None;
         self.partials = Partials::default();
         self.compaction = None;
         self.denied.clear();
@@ -136,11 +109,6 @@ impl Claude {
             Outcome::Completed if self.error.is_some() => Outcome::Failed,
             verdict => verdict,
         };
-        let text = outcome
-            .result
-            .raw()
-            .map(Text::from)
-            .filter(|it| !it.is_empty());
         let error = match verdict {
             Outcome::Completed => None,
             Outcome::Failed
@@ -150,32 +118,22 @@ impl Claude {
             | Outcome::Lost => Some(self.error(verdict, &outcome)),
         };
         let is_answer = !outcome.is_error.is_true();
-        let answer = text
-            .filter(|_| is_answer)
-            .or_else(|| self.last_text.clone());
         let usage = tokens(outcome.usage).map(|tokens| Usage {
-            scope: Scope::Run,
-            basis: Basis::Delta,
-            tokens,
-            model: None,
-            cost_usd: None,
             detail: outcome.usage.raw(),
+            ..Usage::new(Scope::Run, Basis::Delta, tokens)
         });
         let mut models = held.models.clone();
         add_models(&mut models, per_model(&mut outcome));
         RunEnded {
             outcome: verdict,
-            answer,
+            answer: outcome.result.filled_text().filter(|_| is_answer),
             error,
             usage,
             models,
             session_cost_usd: outcome.total_cost_usd.0,
             duration_ms: outcome.duration_ms.as_u64(),
             stop_reason: outcome.stop_reason.take(),
-            denials: held
-                .denials
-                .iter()
-                .cloned()
+            denials: (held.denials.iter().cloned())
                 .chain(denials(outcome))
                 .collect(),
             // The answer is most of a long line and was already emitted.
@@ -213,34 +171,18 @@ impl Claude {
             (_, None) if subtype == "success" || subtype.is_empty() => Cow::Borrowed("failed"),
             (_, None) => Cow::Owned(subtype.to_owned()),
         };
-        let said = result
-            .result
-            .raw()
-            .map(Text::from)
-            .filter(|it| !it.is_empty());
-        let errors: Vec<_> = result
-            .errors
-            .0
-            .iter()
-            .filter_map(|it| it.0)
-            .map(Text::from_json)
-            .collect();
+        let errors = result.errors.0.iter().filter_map(|it| it.text());
+        let errors: Vec<_> = errors.collect();
         let message = if verdict == Outcome::Aborted {
             // What the agent says then is a diagnostic for its own developers.
             Text::new("aborted")
         } else if let Some(error) = self.error.clone().filter(|_| !result.is_error.is_true()) {
             // The result does not know of it: what it says is the answer.
             error
-        } else if let Some(said) = said.or(result.error.raw().map(Text::from)) {
-            said
+        } else if let Some(text) = result.result.filled_text().or(result.error.text()) {
+            text
         } else if !errors.is_empty() {
-            Text::new(
-                errors
-                    .iter()
-                    .map(Text::to_str)
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            )
+            joined(errors, "; ")
         } else if subtype.is_empty() {
             Text::new("claude run failed")
         } else {
@@ -248,11 +190,6 @@ impl Claude {
         };
         RunError::new(code, message)
     }
-}
-
-/// A `result` of what a background task woke the model for: it adds to the run before.
-pub(super) fn is_of_background_task(line: &wire::Line<'_>) -> bool {
-    line.extra.iter().any(|(key, _)| key == "origin")
 }
 
 fn denials<'h>(result: wire::Outcome<'h>) -> impl Iterator<Item = Denial<'h>> {
@@ -298,9 +235,9 @@ fn add_models(sum: &mut Vec<ModelUsage<'static>>, more: Vec<ModelUsage<'static>>
 
 fn model_tokens(usage: &wire::ModelUsage<'_>) -> Tokens {
     Tokens {
-        input: usage.input_tokens.as_u64().unwrap_or_default(),
-        cache_read: usage.cache_read.as_u64().unwrap_or_default(),
-        cache_write: usage.cache_write.as_u64().unwrap_or_default(),
+        input: usage.input_tokens.count(),
+        cache_read: usage.cache_read.count(),
+        cache_write: usage.cache_write.count(),
         output: usage.output_tokens.as_u64(),
         reasoning: usage.thinking_tokens.as_u64(),
     }
@@ -313,11 +250,7 @@ fn session_usage<'h>(result: &wire::Outcome<'h>) -> Usage<'h> {
         sum.plus(&model_tokens(usage))
     });
     Usage {
-        scope: Scope::Session,
-        basis: Basis::Cumulative,
-        tokens: total,
-        model: None,
         cost_usd: result.total_cost_usd.0,
-        detail: None,
+        ..Usage::new(Scope::Session, Basis::Cumulative, total)
     }
 }

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Body, Channel, Item, ItemId, Message, Reasoning, Role, Scope, Status, Text, Tokens,
-    Tool, Usage,
+    Basis, Body, Channel, Item, ItemId, Level, Message, Reasoning, Role, Scope, Text, Tokens, Tool,
+    Usage,
 };
 
 use super::{Claude, FrameContext};
 use crate::readers::machine::MessageReader as _;
+use crate::readers::recent::Recent;
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Object as _};
@@ -20,7 +21,7 @@ use crate::wire::lenient::{Any, Object as _};
 /// and only the call that started a sub-agent tells whose event it is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partials {
-    all: Vec<(Option<String>, Partial)>,
+    all: Recent<(Option<String>, Partial), MAX_STREAMING>,
     /// Whose frame is being read.
     now: usize,
 }
@@ -33,33 +34,24 @@ impl Partials {
     pub(super) fn enter(&mut self, parent: Option<&str>) {
         let known = self.all.iter().position(|it| it.0.as_deref() == parent);
         self.now = known.unwrap_or_else(|| {
-            if self.all.len() >= MAX_STREAMING {
-                self.all.remove(0);
-            }
-            let parent = parent.map(str::to_owned);
-            self.all.push((parent, Partial::default()));
-            self.all.len() - 1
+            self.all
+                .push((parent.map(str::to_owned), Partial::default()))
         });
     }
 
     /// What the agent streams whose frame is being read.
-    fn now(&mut self) -> &mut Partial {
+    pub(super) fn now(&mut self) -> &mut Partial {
         if self.all.is_empty() {
             self.enter(None);
         }
         let last = self.all.len() - 1;
         &mut self.all[self.now.min(last)].1
     }
-
-    /// The id under which a whole block of this kind was streamed, if it was.
-    pub(super) fn whole(&mut self, response: &str, kind: &str) -> Option<ItemId<'static>> {
-        self.now().whole(response, kind)
-    }
 }
 
 /// The response that streams now.
 #[derive(Clone, Debug, Default)]
-struct Partial {
+pub(super) struct Partial {
     response: Option<String>,
     model: Option<String>,
     tokens: Option<Tokens>,
@@ -80,14 +72,12 @@ const MAX_BLOCKS: usize = 1024;
 
 impl Partial {
     /// The id under which a whole block of this kind was streamed, if it was.
-    fn whole(&mut self, response: &str, kind: &str) -> Option<ItemId<'static>> {
-        if self.response.as_deref() != Some(response) {
+    pub(super) fn whole(&mut self, response: &str, kind: &str) -> Option<ItemId<'static>> {
+        if !self.is_streaming(response) {
             return None;
         }
-        let block = self
-            .blocks
-            .iter_mut()
-            .find(|it| !it.is_whole && it.kind == kind)?;
+        let mut blocks = self.blocks.iter_mut();
+        let block = blocks.find(|it| !it.is_whole && it.kind == kind)?;
         block.is_whole = true;
         Some(block.key.clone())
     }
@@ -102,12 +92,7 @@ impl Partial {
 }
 
 impl Claude {
-    pub(super) fn stream_event<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn stream_event<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let session = line.session_id.str();
         if !self.is_of_session(cx, session.as_deref()) {
             return;
@@ -137,11 +122,14 @@ impl Claude {
                 self.stop_blocks(cx);
                 let message = event.message.take();
                 let id = message.id.str().or(response.str());
-                self.partials.now().response = id.map(Cow::into_owned);
-                self.partials.now().model = message.model.str().map(Cow::into_owned);
-                self.partials.now().tokens = tokens(message.usage);
-                if has(cx, "ttft_ms") {
-                    self.debug(cx, "response_started", "the model began to answer");
+                let partial = self.partials.now();
+                partial.response = id.map(Cow::into_owned);
+                partial.model = message.model.str().map(Cow::into_owned);
+                partial.tokens = tokens(message.usage);
+                if cx.has("ttft_ms") {
+                    let text = "the model began to answer";
+                    self.lifecycle
+                        .raise(cx, Level::Debug, "response_started", text);
                 }
             }
             Some("message_delta") => {
@@ -149,15 +137,17 @@ impl Claude {
                 self.response_usage(cx, event.usage);
             }
             Some("message_stop") => {
-                if has(cx, "abandoned_blocks") {
-                    self.debug(cx, "response_abandoned", "the response was given up");
+                if cx.has("abandoned_blocks") {
+                    let text = "the response was given up";
+                    self.lifecycle
+                        .raise(cx, Level::Debug, "response_abandoned", text);
                 }
                 self.stop_blocks(cx);
             }
             Some("ping") => (),
             other => {
                 let what = format!("stream event `{}`", other.unwrap_or_default());
-                self.lifecycle.unmapped(cx, what, text);
+                self.lifecycle.unmapped(cx, what);
             }
         }
     }
@@ -179,11 +169,11 @@ impl Claude {
         };
         let index = index.as_u64().unwrap_or_default();
         let key = self.open_block(cx, index, kind, response, Some(block));
-        for (channel, text) in [(Channel::Text, block.text), (Channel::Text, block.thinking)] {
-            if let Some(text) = text.0 {
-                self.lifecycle
-                    .delta(cx, &key, channel, Text::from_json(text));
-            }
+        for text in [block.text, block.thinking]
+            .into_iter()
+            .filter_map(Any::text)
+        {
+            self.lifecycle.delta(cx, &key, Channel::Text, text);
         }
     }
 
@@ -196,16 +186,12 @@ impl Claude {
         response: Any<'_>,
         block: Option<&Block<'c>>,
     ) -> ItemId<'static> {
-        if self.partials.now().response.is_none() {
-            self.partials.now().response = response.str().map(Cow::into_owned);
+        let known = &mut self.partials.now().response;
+        if known.is_none() {
+            *known = response.str().map(Cow::into_owned);
         }
-        let response = self
-            .partials
-            .now()
-            .response
-            .clone()
-            .unwrap_or_else(|| "message".to_owned());
-        let numbered = self.responses.block_id(&response);
+        let response = known.clone().unwrap_or_else(|| "message".to_owned());
+        let numbered = self.next_block(&response);
         let group = Some(Cow::Owned(response));
         let call = block
             .and_then(|it| it.id.str())
@@ -213,36 +199,24 @@ impl Claude {
         let key = call.map_or(numbered, |id| ItemId::new(id.into_owned()));
         let item = match kind {
             "text" => Item::Message(Message {
-                id: key.clone(),
-                role: Role::Assistant,
                 group,
-                text: Text::EMPTY,
-                parts: Vec::new(),
+                ..Message::new(key.clone(), Role::Assistant, Text::EMPTY)
             }),
             "tool_use" => {
                 let name = block.and_then(|it| it.name.str());
                 let name = name.map_or_else(|| "unknown".to_owned(), Cow::into_owned);
                 let kind = block.and_then(|it| it.r#type.str());
-                let server_side = kind.is_some_and(|it| it != "tool_use");
                 // The name alone tells what kind of call it will be.
-                let class = tools::classify(&name, None, self.cwd.as_deref());
-                let name = Cow::Owned(name);
-                Item::Tool(Box::new(Tool {
-                    id: key.clone(),
+                let tool = Tool {
                     group,
-                    name,
-                    input: None,
-                    class,
-                    server_side,
-                    result: None,
-                }))
+                    server_side: kind.is_some_and(|it| it != "tool_use"),
+                    ..tools::call(key.clone(), name, None, self.cwd.as_deref())
+                };
+                tool.into()
             }
             _ => Item::Reasoning(Reasoning {
-                id: key.clone(),
                 group,
-                text: Text::EMPTY,
-                signature: None,
-                encrypted: None,
+                ..Reasoning::new(key.clone(), Text::EMPTY)
             }),
         };
         self.lifecycle.open(cx, item);
@@ -289,20 +263,12 @@ impl Claude {
 
     /// A block ends; usually its whole form has closed it already.
     fn block_stop(&mut self, cx: &mut FrameContext<'_>, index: u64) {
-        let Some(at) = self
-            .partials
-            .now()
-            .blocks
-            .iter()
-            .rposition(|it| it.index == index)
-        else {
+        let mut blocks = self.partials.now().blocks.iter_mut();
+        let Some(block) = blocks.rfind(|it| it.index == index && !it.is_whole) else {
             return;
         };
-        if self.partials.now().blocks[at].is_whole {
-            return;
-        }
-        self.partials.now().blocks[at].is_whole = true;
-        let block = self.partials.now().blocks[at].clone();
+        block.is_whole = true;
+        let block = block.clone();
         self.close_streamed(cx, &block);
     }
 
@@ -317,21 +283,8 @@ impl Claude {
 
     /// Closes a text of which only the pieces came; a tool call still waits for its result.
     fn close_streamed(&mut self, cx: &mut FrameContext<'_>, block: &Streaming) {
-        if block.kind == "tool_use" {
-            return;
-        }
-        let is_root = self
-            .lifecycle
-            .path_of(&block.key)
-            .is_some_and(<[_]>::is_empty);
-        let mut said = None;
-        self.lifecycle.close(cx, &block.key, Status::Ok, |item| {
-            if let Item::Message(message) = item {
-                said = Some(message.text.clone().into_owned());
-            }
-        });
-        if let Some(text) = said.filter(|it| is_root && !it.is_empty()) {
-            self.last_text = Some(text);
+        if block.kind != "tool_use" {
+            self.lifecycle.close_streamed(cx, &block.key, Vec::new());
         }
     }
 
@@ -343,7 +296,7 @@ impl Claude {
         message: &wire::Message<'_>,
     ) {
         let Some(group) = group else { return };
-        if self.partials.now().is_streaming(group) || !self.responses.is_new(group) {
+        if self.partials.now().is_streaming(group) || self.responses.has(group) {
             return;
         }
         // The numbers are those of the response's start: the output is not known yet.
@@ -353,15 +306,10 @@ impl Claude {
                 reasoning: None,
                 ..tokens
             };
-            let detail = message.usage.raw();
-            let model = message.model.str();
             let usage = Usage {
-                scope: Scope::Call,
-                basis: Basis::Delta,
-                tokens,
-                model,
-                cost_usd: None,
-                detail,
+                model: message.model.str(),
+                detail: message.usage.raw(),
+                ..Usage::new(Scope::Call, Basis::Delta, tokens)
             };
             self.lifecycle.emit(cx, Body::UsageReported(usage));
         }
@@ -376,30 +324,21 @@ impl Claude {
             output: output.or(start.output),
             ..start
         };
-        let model = self.partials.now().model.clone().map(Cow::Owned);
         let usage = Usage {
-            scope: Scope::Call,
-            basis: Basis::Delta,
-            tokens,
-            model,
-            cost_usd: None,
+            model: self.partials.now().model.clone().map(Cow::Owned),
             detail: end.raw(),
+            ..Usage::new(Scope::Call, Basis::Delta, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
-}
-
-/// True when the frame says something of that name.
-fn has(cx: &FrameContext<'_>, name: &str) -> bool {
-    cx.extra.iter().any(|(key, _)| key == name)
 }
 
 /// The counts of a `usage` object; `None` when there is none.
 pub(super) fn tokens(usage: Any<'_>) -> Option<Tokens> {
     let usage: wire::Usage<'_> = usage.parse()?;
     Some(Tokens {
-        input: usage.input_tokens.as_u64().unwrap_or_default(),
-        cache_read: usage.cache_read_input_tokens.as_u64().unwrap_or_default(),
+        input: usage.input_tokens.count(),
+        cache_read: usage.cache_read_input_tokens.count(),
         cache_write: usage
             .cache_creation_input_tokens
             .as_u64()

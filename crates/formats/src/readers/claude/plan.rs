@@ -7,10 +7,8 @@ use model::{Item, ItemId, Plan, PlanEntry, PlanStatus, Raw, Text};
 use serde::Deserialize;
 
 use super::{Claude, FrameContext};
+use crate::readers::plans::{self, MAX_ENTRIES};
 use crate::wire::claude as wire;
-
-/// Entries kept; the rest of a longer list is not shown.
-const MAX_ENTRIES: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
@@ -59,13 +57,12 @@ impl Claude {
             _ => false,
         };
         if has_changed {
-            let inner = std::mem::take(&mut cx.path);
             let plan = Plan {
                 id: ItemId::new("plan"),
                 entries: self.tasks.entries.clone(),
             };
-            self.lifecycle.update(cx, Item::Plan(plan));
-            cx.path = inner;
+            // There is one list for the session, whichever sub-agent writes to it.
+            cx.inside(&[], |cx| self.lifecycle.update(cx, Item::Plan(plan)));
         }
     }
 }
@@ -76,10 +73,8 @@ impl Tasks {
             .into_iter()
             .take(MAX_ENTRIES)
             .map(|todo| PlanEntry {
-                key: None,
-                text: Text::new(todo.content),
-                status: status(todo.status.as_deref()),
                 doing: todo.active_form.map(Text::new),
+                ..PlanEntry::new(todo.content.into(), plans::status(todo.status.as_deref()))
             })
             .collect();
         true
@@ -90,20 +85,17 @@ impl Tasks {
             return false;
         };
         self.entries.push(PlanEntry {
+            // Only the result has the id that later calls name.
             key: id.map(|it| Cow::Owned(it.to_owned())),
-            text: Text::new(subject),
-            status: PlanStatus::Pending,
             doing: input.active_form.map(Text::new),
+            ..PlanEntry::new(subject.into(), PlanStatus::Pending)
         });
         true
     }
 
     fn update(&mut self, input: TaskToolInput) -> bool {
-        let Some(at) = self
-            .entries
-            .iter()
-            .position(|it| it.key.as_deref() == input.task_id.as_deref())
-        else {
+        let mut entries = self.entries.iter();
+        let Some(at) = entries.position(|it| it.key.as_deref() == input.task_id.as_deref()) else {
             return false;
         };
         if input.status.as_deref() == Some("deleted") {
@@ -118,7 +110,7 @@ impl Tasks {
             entry.doing = Some(Text::new(active_form));
         }
         if input.status.is_some() {
-            entry.status = status(input.status.as_deref());
+            entry.status = plans::status(input.status.as_deref());
         }
         true
     }
@@ -126,12 +118,4 @@ impl Tasks {
 
 fn read(input: &Raw<'_>) -> TaskToolInput {
     serde_json::from_str(input.get()).unwrap_or_default()
-}
-
-fn status(word: Option<&str>) -> PlanStatus {
-    match word {
-        Some("in_progress") => PlanStatus::InProgress,
-        Some("completed") => PlanStatus::Completed,
-        _ => PlanStatus::Pending,
-    }
 }

@@ -1,6 +1,6 @@
 //! Tool results: how a call ended, and what only its result tells.
 
-use model::{AskSettled, Decision, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult};
+use model::{ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult};
 
 use super::{Claude, FrameContext};
 use crate::readers::subagents;
@@ -25,7 +25,7 @@ impl Claude {
         }
         let is_error = block.is_error.is_true();
         let verdict = self.verdict(&id, is_error, meta.as_ref());
-        self.settle_by_result(cx, &id, verdict);
+        self.lifecycle.settle_by_status(cx, &id, verdict);
         let content = block.content.raw();
         // What Claude tells its model about a call that was interrupted is no output of it.
         let content = content.filter(|it| verdict != Status::Cancelled || !is_refusal(it));
@@ -49,10 +49,9 @@ impl Claude {
             subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), verdict);
         }
         let result = ToolResult {
-            content,
-            is_error,
             structured,
             meta,
+            ..ToolResult::new(content, is_error)
         };
         self.lifecycle
             .close_tool(cx, &id, verdict, result, |tool| refine(tool, &details));
@@ -84,27 +83,6 @@ impl Claude {
             None if is_rejected => Status::Denied,
             None => Status::Error,
         }
-    }
-
-    /// An ask whose answer was not seen is settled by what became of its call.
-    fn settle_by_result(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>, verdict: Status) {
-        let Some(ask) = self.lifecycle.ask_of_item(id) else {
-            return;
-        };
-        let decision = match verdict {
-            Status::Ok | Status::Error => Decision::Allowed,
-            Status::Denied => Decision::Denied,
-            Status::Cancelled => Decision::Withdrawn,
-            Status::Lost => Decision::Lost,
-        };
-        let settled = AskSettled {
-            id: ask,
-            decision,
-            message: None,
-            input: None,
-            remembered: None,
-        };
-        self.lifecycle.settle(cx, settled);
     }
 }
 

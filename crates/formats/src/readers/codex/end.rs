@@ -4,36 +4,27 @@ use std::borrow::Cow;
 
 use model::{Basis, Body, ModelUsage, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage};
 
-use super::{Codex, FrameContext, Line, raw};
+use super::{Codex, FrameContext, Line};
 use crate::readers::machine::MessageReader as _;
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Num};
 use crate::wire::thread::OF_THE_RUN;
 
 impl Codex {
-    pub(super) fn turn_completed<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn turn_completed<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         // The whole frame is kept with the run's end.
         cx.extra.clear();
         self.begin(cx);
         let mut ended = RunEnded::new(Outcome::Completed, None);
-        ended.detail = raw(text);
-        if figures(&mut ended, line.usage, text) {
+        ended.detail = Some(cx.raw());
+        if figures(&mut ended, line.usage, cx.message) {
             return self.end_run(cx, ended);
         }
         if let Some(total) = tokens(line.usage) {
             let before = self.total.replace(total);
             let mut usage = Usage {
-                scope: Scope::Session,
-                basis: Basis::Cumulative,
-                tokens: total,
-                model: None,
-                cost_usd: None,
                 detail: line.usage.raw(),
+                ..Usage::new(Scope::Session, Basis::Cumulative, total)
             };
             self.lifecycle.emit(cx, Body::UsageReported(usage.clone()));
             // What a thread used before this stream began is not known, so the first run has the total.
@@ -46,23 +37,15 @@ impl Codex {
         self.end_run(cx, ended);
     }
 
-    pub(super) fn turn_failed<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &mut Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn turn_failed<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         cx.extra.clear();
         self.begin(cx);
-        let message = line.error.take().message.raw().map(Text::from);
-        let message = message.filter(|it| !it.is_empty());
-        let error = RunError::new(
-            "turn_failed",
-            message.unwrap_or(Text::new("the turn failed")),
-        );
+        let message = line.error.take().message.filled_text();
+        let message = message.unwrap_or(Text::new("the turn failed"));
+        let error = RunError::new("turn_failed", message);
         let mut ended = RunEnded::new(Outcome::Failed, Some(error));
-        ended.detail = raw(text);
-        figures(&mut ended, line.usage, text);
+        ended.detail = Some(cx.raw());
+        figures(&mut ended, line.usage, cx.message);
         self.end_run(cx, ended);
     }
 }
@@ -73,23 +56,16 @@ fn figures(ended: &mut RunEnded<'_>, usage: Any<'_>, text: &str) -> bool {
     let figures: wire::Figures<'_> = serde_json::from_str(text).unwrap_or_default();
     ended.session_cost_usd = figures.session_cost_usd.0;
     ended.duration_ms = figures.duration_ms.as_u64();
-    ended.models = figures
-        .model_usage
-        .0
-        .iter()
+    ended.models = (figures.model_usage.0.iter())
         .filter_map(model_usage)
         .collect();
     if figures.usage_scope.as_deref() != Some(OF_THE_RUN) {
         return false;
     }
     ended.usage = disjoint(usage).map(|tokens| Usage {
-        scope: Scope::Run,
-        basis: Basis::Delta,
-        tokens,
-        model: None,
         // Where the models have it, theirs is the whole.
         cost_usd: figures.cost_usd.0.filter(|_| ended.models.is_empty()),
-        detail: None,
+        ..Usage::new(Scope::Run, Basis::Delta, tokens)
     });
     true
 }
@@ -109,8 +85,8 @@ fn disjoint(usage: Any<'_>) -> Option<Tokens> {
     let usage: wire::Usage<'_> = usage.parse()?;
     Some(Tokens {
         input: usage.input.as_u64()?,
-        cache_read: usage.cached.as_u64().unwrap_or_default(),
-        cache_write: usage.cache_write.as_u64().unwrap_or_default(),
+        cache_read: usage.cached.count(),
+        cache_write: usage.cache_write.count(),
         output: usage.output.as_u64(),
         reasoning: usage.reasoning.as_u64(),
     })

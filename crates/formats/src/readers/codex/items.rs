@@ -7,11 +7,12 @@
 use std::borrow::Cow;
 
 use model::{
-    Class, Compaction, Denial, Item, ItemId, Level, Mcp, Message, Other, Part, Plan, PlanEntry,
+    Class, Compaction, Item, ItemId, Level, Mcp, Message, Notice, Other, Part, Plan, PlanEntry,
     PlanStatus, Raw, Reasoning, Role, Status, Text, Tool, ToolResult,
 };
 
-use super::{Codex, FrameContext, MAX_DENIALS};
+use super::{Codex, FrameContext};
+use crate::readers::content::joined;
 use crate::tools::{self, ToolInput};
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Object as _, Str};
@@ -30,19 +31,16 @@ impl Codex {
         cx: &mut FrameContext<'c>,
         mut item: wire::Item<'c>,
         phase: Phase,
-        text: &'c str,
     ) {
         let Some(id) = item.id.take().map(ItemId::new) else {
-            return self
-                .lifecycle
-                .unmapped(cx, "item without an id".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "item without an id");
         };
         cx.extra.append(item.extra());
         let kind = item.r#type.take().unwrap_or_default();
-        if cx.extra.iter().any(|it| it.0 == "ask_id") {
+        if cx.has("ask_id") {
             // The row in which a server shows a question: not a message of the agent.
-            let said = item.text.raw().map(Text::from).unwrap_or_default();
-            return self.notice(cx, Level::Info, "ask", said, None);
+            let text = item.text.text().unwrap_or_default();
+            return self.lifecycle.raise(cx, Level::Info, "ask", text);
         }
         match &*kind {
             "agent_message" | "agentMessage" => self.agent_message(cx, id, &item, phase),
@@ -52,7 +50,8 @@ impl Codex {
                 let call = self.command(id, &item);
                 let output = item.aggregated_output.raw();
                 let output = output.or(item.aggregated_output_camel.raw());
-                self.call(cx, call, &item, phase, output.map(tool_result));
+                let result = output.map(|it| ToolResult::new(it, false));
+                self.call(cx, call, &item, phase, result);
             }
             "file_change" | "fileChange" => {
                 let call = self.file_change(id, &item);
@@ -75,8 +74,8 @@ impl Codex {
             "dynamicToolCall" => {
                 let name = item.tool.take().unwrap_or_default();
                 let input = item.arguments.raw().unwrap_or_else(|| Raw::of(&()));
-                let class = tools::classify(&name, Some(&input), self.cwd.as_deref());
-                self.call(cx, tool(id, name, input, class), &item, phase, None);
+                let call = tools::call(id, name, Some(input), self.cwd.as_deref());
+                self.call(cx, call, &item, phase, None);
             }
             "imageView" => {
                 let call = self.image_view(id, &item);
@@ -84,17 +83,25 @@ impl Codex {
             }
             "todo_list" => self.todo_list(cx, id, &item, phase),
             "error" => self.error_item(cx, &id, &item),
-            "contextCompaction" => self.compaction(cx, id, phase),
+            "contextCompaction" => {
+                let compaction = Item::Compaction(Compaction::new(id));
+                self.simple_item(cx, compaction, phase);
+            }
             "plan" => self.proposal(cx, id, &item, phase),
             "enteredReviewMode" | "exitedReviewMode" => {
-                let review = item.review.raw().map(Text::from).unwrap_or_default();
-                let said = format!("{kind}: {review}");
-                self.notice(cx, Level::Info, "review", Text::new(said), None);
+                let text = format!("{kind}: {}", item.review.text().unwrap_or_default());
+                self.lifecycle.raise(cx, Level::Info, "review", text);
             }
-            other => {
-                let what = format!("item `{other}`");
-                self.lifecycle.unmapped(cx, what, text);
-            }
+            other => self.lifecycle.unmapped(cx, format!("item `{other}`")),
+        }
+    }
+
+    /// An item that every event has whole.
+    fn simple_item(&mut self, cx: &mut FrameContext<'_>, item: Item<'_>, phase: Phase) {
+        self.begin(cx);
+        match phase {
+            Phase::Started | Phase::Updated => self.lifecycle.update(cx, item),
+            Phase::Completed => self.lifecycle.close_whole(cx, item, Status::Ok),
         }
     }
 
@@ -106,30 +113,25 @@ impl Codex {
         phase: Phase,
     ) {
         self.begin(cx);
-        let text = item.text.raw().map(Text::from).unwrap_or_default();
-        let mut message = message(id, Role::Assistant, text);
+        let text = item.text.text().unwrap_or_default();
+        let mut message = Message::new(id, Role::Assistant, text);
         if phase != Phase::Completed {
             message.text = Text::EMPTY;
-            return self.lifecycle.open(cx, Item::Message(message));
+            return self.lifecycle.open(cx, message.into());
         }
-        let said: Str<'_> = item.phase.parse().unwrap_or_default();
-        let kept = || Some(message.text.clone().into_owned());
-        match said.as_deref() {
+        let purpose: Str<'_> = item.phase.parse().unwrap_or_default();
+        match purpose.as_deref() {
             Some("commentary") => (),
-            Some("final_answer") => self.answer.last_final = kept(),
-            Some(_) | None => self.answer.last = kept(),
+            Some("final_answer") => self.final_answer = Some(message.text.clone().into_owned()),
+            Some(_) | None => self.lifecycle.answer = Some(message.text.clone().into_owned()),
         }
         // What else is known of a message goes with its whole text, whether it was streamed or not.
-        let extra = std::mem::take(&mut cx.extra);
         if !self.lifecycle.is_open(&message.id) {
-            let mut empty = message.clone();
-            empty.text = Text::EMPTY;
-            self.lifecycle.open(cx, Item::Message(empty));
+            let empty = Message::new(message.id.clone(), Role::Assistant, Text::EMPTY);
+            cx.without_extra(|cx| self.lifecycle.open(cx, empty.into()));
         }
-        cx.extra = extra;
-        (cx.extra).extend(item.phase.raw().map(|it| (Cow::Borrowed("phase"), it)));
-        let message = Item::Message(message);
-        self.lifecycle.close_text(cx, message, Status::Ok);
+        cx.keep("phase", item.phase);
+        self.lifecycle.close_text(cx, message.into(), Status::Ok);
     }
 
     fn user_message<'c>(
@@ -158,10 +160,11 @@ impl Codex {
                 _ => parts.extend(part.raw().map(Part::Other)),
             }
         }
-        let mut message = message(id, Role::User, joined(texts, "\n"));
-        message.parts = parts;
-        let message = Item::Message(message);
-        self.lifecycle.close_text(cx, message, Status::Ok);
+        let message = Message {
+            parts,
+            ..Message::new(id, Role::User, joined(texts, "\n"))
+        };
+        self.lifecycle.close_text(cx, message.into(), Status::Ok);
     }
 
     fn reasoning<'c>(
@@ -181,19 +184,12 @@ impl Codex {
             None if item.summary.0.is_empty() => joined(texts(&item.content.0), "\n"),
             None => joined(texts(&item.summary.0), "\n"),
         };
-        let mut reasoning = Reasoning {
-            id,
-            group: None,
-            text,
-            signature: None,
-            encrypted: None,
-        };
+        let mut reasoning = Reasoning::new(id, text);
         if phase != Phase::Completed {
             reasoning.text = Text::EMPTY;
-            return self.lifecycle.open(cx, Item::Reasoning(reasoning));
+            return self.lifecycle.open(cx, reasoning.into());
         }
-        let reasoning = Item::Reasoning(reasoning);
-        self.lifecycle.close_text(cx, reasoning, Status::Ok);
+        self.lifecycle.close_text(cx, reasoning.into(), Status::Ok);
     }
 
     /// A call, from its start to its result.
@@ -207,30 +203,24 @@ impl Codex {
     ) {
         self.begin(cx);
         if phase != Phase::Completed {
-            return self.lifecycle.update(cx, Item::Tool(Box::new(call)));
+            return self.lifecycle.update(cx, call.into());
         }
         if self.lifecycle.is_open(&call.id) {
             // A search says what it looks for, and a patch what it changes, only in the end.
-            let known = Item::Tool(Box::new(call.clone()));
-            self.lifecycle.update(cx, known);
+            self.lifecycle.update(cx, call.clone().into());
         }
         let status = status(item);
-        if status == Status::Denied && self.denials.len() < MAX_DENIALS {
-            self.denials.push(Denial {
-                tool: Cow::Owned(call.name.clone().into_owned()),
-                item: Some(call.id.clone().into_owned()),
-                input: call.input.clone().map(Raw::into_owned),
-            });
+        if status == Status::Denied {
+            self.lifecycle.deny(&call);
         }
         if status != Status::Lost {
-            let mut result = result.unwrap_or_else(|| tool_result(Raw::of(&"")));
+            let mut result = result.unwrap_or_else(|| ToolResult::new(Raw::of(&""), false));
             result.is_error = status != Status::Ok;
             call.result = Some(result);
         }
         let exit_code = item.exit_code.0.or(item.exit_code_camel.0);
         call.class.exit_code = exit_code.map(|it| it as i32);
-        let call = Item::Tool(Box::new(call));
-        self.lifecycle.close_whole(cx, call, status);
+        self.lifecycle.close_whole(cx, call.into(), status);
     }
 
     fn command<'c>(&self, id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
@@ -271,23 +261,15 @@ impl Codex {
         item: &wire::Item<'c>,
         phase: Phase,
     ) {
-        self.begin(cx);
-        let entries = item.items.0.iter().map(|todo| PlanEntry {
-            key: None,
-            text: todo.text.raw().map(Text::from).unwrap_or_default(),
-            status: if todo.completed.is_true() {
-                PlanStatus::Completed
-            } else {
-                PlanStatus::Pending
-            },
-            doing: None,
+        let entries = item.items.0.iter().map(|todo| {
+            let status = match todo.completed.is_true() {
+                true => PlanStatus::Completed,
+                false => PlanStatus::Pending,
+            };
+            PlanEntry::new(todo.text.text().unwrap_or_default(), status)
         });
         let entries = entries.collect();
-        let plan = Item::Plan(Plan { id, entries });
-        match phase {
-            Phase::Started | Phase::Updated => self.lifecycle.update(cx, plan),
-            Phase::Completed => self.lifecycle.close_whole(cx, plan, Status::Ok),
-        }
+        self.simple_item(cx, Item::Plan(Plan { id, entries }), phase);
     }
 
     /// A warning that Codex dresses as an item; it may come before any turn.
@@ -301,23 +283,11 @@ impl Codex {
         let text = Text::from(message.clone());
         let id = id.as_str();
         let detail = Raw::of(&wire::ErrorItem { id, message });
-        self.notice(cx, Level::Warning, "warning", text, Some(detail));
-    }
-
-    fn compaction<'c>(&mut self, cx: &mut FrameContext<'c>, id: ItemId<'c>, phase: Phase) {
-        self.begin(cx);
-        let compaction = Item::Compaction(Compaction {
-            id,
-            trigger: None,
-            summary: None,
-            tokens_before: None,
-            tokens_after: None,
-            detail: None,
-        });
-        match phase {
-            Phase::Started | Phase::Updated => self.lifecycle.update(cx, compaction),
-            Phase::Completed => self.lifecycle.close_whole(cx, compaction, Status::Ok),
-        }
+        let notice = Notice {
+            detail: Some(detail),
+            ..Notice::new(Level::Warning, "warning", text)
+        };
+        self.lifecycle.notice(cx, notice);
     }
 
     /// A plan in words, put before the user; the list of steps is something else.
@@ -328,7 +298,6 @@ impl Codex {
         item: &wire::Item<'c>,
         phase: Phase,
     ) {
-        self.begin(cx);
         let text = item.text.raw();
         let other = Item::Other(Other {
             id,
@@ -336,41 +305,14 @@ impl Codex {
             text: text.clone().map(Text::from),
             data: text.unwrap_or_else(|| Raw::of(&())),
         });
-        match phase {
-            Phase::Started | Phase::Updated => self.lifecycle.update(cx, other),
-            Phase::Completed => self.lifecycle.close_whole(cx, other, Status::Ok),
-        }
-    }
-}
-
-fn message<'c>(id: ItemId<'c>, role: Role, text: Text<'c>) -> Message<'c> {
-    Message {
-        id,
-        role,
-        group: None,
-        text,
-        parts: Vec::new(),
+        self.simple_item(cx, other, phase);
     }
 }
 
 fn tool<'c>(id: ItemId<'c>, name: Cow<'c, str>, input: Raw<'c>, class: Class<'c>) -> Tool<'c> {
     Tool {
-        id,
-        group: None,
-        name,
         input: Some(input),
-        class,
-        server_side: false,
-        result: None,
-    }
-}
-
-fn tool_result(content: Raw<'_>) -> ToolResult<'_> {
-    ToolResult {
-        content,
-        is_error: false,
-        structured: None,
-        meta: None,
+        ..Tool::new(id, name, class)
     }
 }
 
@@ -402,23 +344,22 @@ fn mcp_call<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
 /// What the server answered, or why it could not be asked.
 fn mcp_result<'c>(item: &mut wire::Item<'c>) -> Option<ToolResult<'c>> {
     if let Some(message) = item.error.take().message.raw() {
-        return Some(tool_result(message));
+        return Some(ToolResult::new(message, true));
     }
     let result: wire::McpResult<'c> = item.result.parse()?;
     let content = result.content.raw();
+    let content = content.unwrap_or_else(|| Raw::parse("[]".to_owned()));
     Some(ToolResult {
-        content: content.unwrap_or_else(|| Raw::parse("[]".to_owned())),
-        is_error: false,
         structured: result.structured.raw().or(result.structured_camel.raw()),
         meta: result.meta.raw(),
+        ..ToolResult::new(content, false)
     })
 }
 
 fn web_search<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
     let mut fields = ToolInput::default();
     fields.query = item.query;
-    let is_blank = |it: Any<'c>| it.raw().is_none_or(|raw| Text::from(raw).is_blank());
-    if is_blank(fields.query) {
+    if fields.query.text().is_none_or(|it| it.is_blank()) {
         let action: wire::Action<'c> = item.action.parse().unwrap_or_default();
         if action.url.0.is_some() {
             fields.query = action.url;
@@ -453,17 +394,10 @@ fn agents_call<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
 fn agents_result<'c>(item: &wire::Item<'c>) -> Option<ToolResult<'c>> {
     let states = item.agents_states.0.or(item.agents_states_camel.0)?;
     let agents: wire::AgentsStates<'c> = Any(Some(states)).parse().unwrap_or_default();
-    let words = agents.0.iter().filter_map(|(_, it)| it.message.raw());
-    let words = words.map(Text::from).collect();
-    let mut result = tool_result(Raw::of(&joined(words, "\n")));
-    result.structured = Some(Raw::borrowed(states));
-    Some(result)
-}
-
-fn joined<'c>(mut texts: Vec<Text<'c>>, between: &str) -> Text<'c> {
-    if texts.len() < 2 {
-        return texts.pop().unwrap_or_default();
-    }
-    let texts: Vec<_> = texts.iter().map(Text::to_str).collect();
-    Text::new(texts.join(between))
+    let words = agents.0.iter().filter_map(|(_, it)| it.message.text());
+    let words = joined(words.collect(), "\n");
+    Some(ToolResult {
+        structured: Some(Raw::borrowed(states)),
+        ..ToolResult::new(Raw::of(&words), false)
+    })
 }

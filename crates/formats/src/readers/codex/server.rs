@@ -7,14 +7,15 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskKind, AskSettled, Basis, Binding, Body, Channel, Decision, Item, ItemId, Level,
-    Origin, Outcome, Plan, PlanEntry, PlanStatus, Raw, RunEnded, RunError, Scope, SessionBound,
-    SessionId, Text, Tokens, Usage,
+    Origin, Outcome, Plan, PlanEntry, Raw, RunEnded, RunError, Scope, SessionBound, SessionId,
+    Text, Tokens, Usage,
 };
 
 use super::end::tokens;
 use super::items::Phase;
-use super::{Codex, Direction, FrameContext, HostRequest, Line, MAX_WAITING, raw};
+use super::{Codex, Direction, FrameContext, HostRequest, Line};
 use crate::readers::machine::MessageReader as _;
+use crate::readers::plans;
 use crate::tools::{self, ToolInput};
 use crate::wire::codex as wire;
 use crate::wire::lenient::Any;
@@ -53,16 +54,13 @@ impl Codex {
         &mut self,
         cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
-        text: &'c str,
         direction: Direction,
     ) {
         let id = line.id.raw();
         let Some(method) = line.method.take() else {
             return match id {
-                Some(id) => self.on_host_answer(cx, &id, line, text),
-                None => self
-                    .lifecycle
-                    .unmapped(cx, "no type and no method".to_owned(), text),
+                Some(id) => self.on_host_answer(cx, &id, line),
+                None => self.lifecycle.unmapped(cx, "no type and no method"),
             };
         };
         if self.lifecycle.is_over() && id.is_none() && is_of_turn(&method) {
@@ -71,25 +69,27 @@ impl Codex {
         let params = line.params.take();
         if self.is_elsewhere(&params) {
             let what = format!("`{method}` of another thread");
-            return self.lifecycle.unmapped(cx, what, text);
+            return self.lifecycle.unmapped(cx, what);
         }
         match (&*method, id) {
             ("turn/interrupt", _) => {
                 cx.origin = Origin::Client;
                 self.was_interrupted |= self.lifecycle.has_run();
-                let said = Text::new("the host asked for an interrupt");
-                self.notice(cx, Level::Info, "interrupt", said, raw(text));
+                let text = "the host asked for an interrupt";
+                self.lifecycle
+                    .raise_with_message(cx, Level::Info, "interrupt", text);
             }
             (_, Some(id)) if direction == Direction::FromAgent && is_question(&method) => {
-                self.on_server_request(cx, &method, &id, params, text);
+                self.on_server_request(cx, &method, &id, params);
             }
             (_, Some(id)) => {
                 cx.origin = Origin::Client;
                 self.on_host_request(&method, &id);
-                let said = Text::new(format!("the host asked: {method}"));
-                self.notice(cx, Level::Debug, "request", said, raw(text));
+                let text = format!("the host asked: {method}");
+                self.lifecycle
+                    .raise_with_message(cx, Level::Debug, "request", text);
             }
-            (_, None) => self.on_notification(cx, &method, params, text),
+            (_, None) => self.on_notification(cx, &method, params),
         }
     }
 
@@ -102,22 +102,14 @@ impl Codex {
             "turn/start" => HostRequest::Turn,
             _ => return,
         };
-        if self.requests.len() >= MAX_WAITING {
-            self.requests.pop_front();
-        }
-        self.requests.push_back((id.get().to_owned(), asked));
-    }
-
-    fn take_requested(&mut self, id: &Raw<'_>) -> Option<HostRequest> {
-        let at = self.requests.iter().position(|it| it.0 == id.get())?;
-        self.requests.remove(at).map(|it| it.1)
+        self.requests.push((id.get().to_owned(), asked));
     }
 
     /// True when a message is about a thread that is not the one being read.
     fn is_elsewhere(&self, params: &wire::Params<'_>) -> bool {
         let known = self.lifecycle.session.id();
-        let told = params.thread_id.as_deref();
-        matches!((known, told), (Some(known), Some(told)) if known != told)
+        let named = params.thread_id.as_deref();
+        matches!((known, named), (Some(known), Some(named)) if known != named)
     }
 
     fn on_notification<'c>(
@@ -125,25 +117,25 @@ impl Codex {
         cx: &mut FrameContext<'c>,
         method: &str,
         mut params: wire::Params<'c>,
-        text: &'c str,
     ) {
         match method {
             "thread/started" => {
-                self.on_thread_info(cx, params.thread.take(), None, None, None, text)
+                self.on_thread_info(cx, params.thread.take(), None, None, None);
             }
             "turn/started" => self.turn_started(cx),
-            "turn/completed" => self.turn_over(cx, params.turn.take(), text),
-            "item/started" => self.item(cx, params.item.take(), Phase::Started, text),
-            "item/updated" => self.item(cx, params.item.take(), Phase::Updated, text),
-            "item/completed" => self.item(cx, params.item.take(), Phase::Completed, text),
+            "turn/completed" => self.turn_over(cx, params.turn.take()),
+            "item/started" => self.item(cx, params.item.take(), Phase::Started),
+            "item/updated" => self.item(cx, params.item.take(), Phase::Updated),
+            "item/completed" => self.item(cx, params.item.take(), Phase::Completed),
             "item/agentMessage/delta"
             | "item/reasoning/summaryTextDelta"
-            | "item/reasoning/textDelta" => self.piece(cx, params, Channel::Text, text),
+            | "item/reasoning/textDelta" => self.piece(cx, params, Channel::Text),
             "item/commandExecution/outputDelta" | "item/fileChange/outputDelta" => {
-                self.piece(cx, params, Channel::Output, text);
+                self.piece(cx, params, Channel::Output);
             }
             "item/reasoning/summaryPartAdded" => {
                 cx.extra.clear();
+                // The whole text joins its parts by line ends, and the deltas have to add up to it.
                 if let (Some(item), Some(1..)) = (params.item_id.0, params.summary_index.as_u64()) {
                     let (item, between) = (ItemId::new(item), Text::new("\n"));
                     self.lifecycle.delta(cx, &item, Channel::Text, between);
@@ -152,20 +144,22 @@ impl Codex {
             "turn/plan/updated" => self.on_plan(cx, params),
             "thread/tokenUsage/updated" => self.on_usage(cx, params.token_usage.take()),
             "serverRequest/resolved" => self.resolved(cx, params.request_id),
-            "error" => self.on_error(cx, params, text),
+            "error" => {
+                let message = params.error.take().message.text().or(params.message.text());
+                let is_retry = params.will_retry.is_true();
+                self.error_notice(cx, message.unwrap_or_default(), is_retry);
+            }
             "configWarning" | "deprecationNotice" | "warning" => {
-                let said = params.summary.raw().or(params.message.raw());
-                let said = said.map(Text::from).unwrap_or_default();
-                self.notice(cx, Level::Warning, "config_warning", said, raw(text));
+                let text = params.summary.text().or(params.message.text());
+                let text = text.unwrap_or_default();
+                self.lifecycle
+                    .raise_with_message(cx, Level::Warning, "config_warning", text);
             }
             _ if is_news(method) => {
-                cx.extra.clear();
-                let said = Text::new(method.to_owned());
-                self.notice(cx, Level::Debug, "news", said, raw(text));
+                self.lifecycle
+                    .raise_with_message(cx, Level::Debug, "news", method);
             }
-            _ => self
-                .lifecycle
-                .unmapped(cx, format!("method `{method}`"), text),
+            _ => self.lifecycle.unmapped(cx, format!("method `{method}`")),
         }
     }
 
@@ -177,17 +171,12 @@ impl Codex {
         model: Option<Cow<'c, str>>,
         permission_mode: Option<Cow<'c, str>>,
         asked: Option<HostRequest>,
-        text: &'c str,
     ) {
         let Some(id) = thread.id.take().filter(|it| !it.is_empty()) else {
-            return self
-                .lifecycle
-                .unmapped(cx, "thread without an id".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "thread without an id");
         };
         if self.lifecycle.has_run() && self.lifecycle.session.id() != Some(&*id) {
-            return self
-                .lifecycle
-                .unmapped(cx, "another thread".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "another thread");
         }
         let how = match asked {
             // A thread that was forked once says so whenever it is resumed.
@@ -210,15 +199,10 @@ impl Codex {
         }
     }
 
-    fn turn_over<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut turn: wire::Turn<'c>,
-        text: &'c str,
-    ) {
+    fn turn_over<'c>(&mut self, cx: &mut FrameContext<'c>, mut turn: wire::Turn<'c>) {
         self.begin(cx);
         cx.extra.clear();
-        let message = turn.error.take().message.raw().map(Text::from);
+        let message = turn.error.take().message.text();
         let error = |code, made_up| RunError::new(code, message.unwrap_or(Text::new(made_up)));
         let (outcome, error) = match turn.status.as_deref() {
             Some("completed") => (Outcome::Completed, None),
@@ -228,25 +212,18 @@ impl Codex {
                 (Outcome::Failed, Some(error))
             }
         };
-        let mut ended = RunEnded::new(outcome, error);
-        ended.duration_ms = turn.duration_ms.as_u64();
-        let told = self.total_told.clone();
-        ended.usage = self.calls.map(|tokens| usage(Scope::Run, tokens, told));
-        ended.detail = raw(text);
+        let ended = RunEnded {
+            duration_ms: turn.duration_ms.as_u64(),
+            usage: (self.calls).map(|tokens| usage(Scope::Run, tokens, self.raw_total.clone())),
+            detail: Some(cx.raw()),
+            ..RunEnded::new(outcome, error)
+        };
         self.end_run(cx, ended);
     }
 
-    fn piece<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        params: wire::Params<'c>,
-        channel: Channel,
-        text: &'c str,
-    ) {
+    fn piece<'c>(&mut self, cx: &mut FrameContext<'c>, params: wire::Params<'c>, channel: Channel) {
         let (Some(item), Some(delta)) = (params.item_id.0, params.delta.raw()) else {
-            return self
-                .lifecycle
-                .unmapped(cx, "piece without an item".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "piece without an item");
         };
         let item = ItemId::new(item);
         self.lifecycle.delta(cx, &item, channel, Text::from(delta));
@@ -254,15 +231,9 @@ impl Codex {
 
     fn on_plan<'c>(&mut self, cx: &mut FrameContext<'c>, params: wire::Params<'c>) {
         self.begin(cx);
-        let entries = params.plan.0.iter().map(|step| PlanEntry {
-            key: None,
-            text: step.step.raw().map(Text::from).unwrap_or_default(),
-            status: match step.status.as_deref() {
-                Some("completed") => PlanStatus::Completed,
-                Some("inProgress" | "in_progress") => PlanStatus::InProgress,
-                Some(_) | None => PlanStatus::Pending,
-            },
-            doing: None,
+        let entries = params.plan.0.iter().map(|step| {
+            let text = step.step.text().unwrap_or_default();
+            PlanEntry::new(text, plans::status(step.status.as_deref()))
         });
         let id = ItemId::new(format!("plan.{}", self.lifecycle.n_runs()));
         let entries = entries.collect();
@@ -270,37 +241,20 @@ impl Codex {
     }
 
     /// One call of the model has ended.
-    fn on_usage<'c>(&mut self, cx: &mut FrameContext<'c>, told: wire::TokenUsage<'c>) {
-        if let Some(last) = tokens(told.last) {
+    fn on_usage<'c>(&mut self, cx: &mut FrameContext<'c>, reported: wire::TokenUsage<'c>) {
+        if let Some(last) = tokens(reported.last) {
             let sum = self.calls.unwrap_or_default().plus(&last);
             self.calls = self.lifecycle.has_run().then_some(sum);
-            let usage = usage(Scope::Call, last, told.last.raw());
+            let usage = usage(Scope::Call, last, reported.last.raw());
             self.lifecycle.emit(cx, Body::UsageReported(usage));
         }
-        if let Some(total) = tokens(told.total) {
+        if let Some(total) = tokens(reported.total) {
             self.total = Some(total);
-            self.total_told = told.total.raw().map(Raw::into_owned);
-            let mut usage = usage(Scope::Session, total, told.total.raw());
+            self.raw_total = reported.total.raw().map(Raw::into_owned);
+            let mut usage = usage(Scope::Session, total, reported.total.raw());
             usage.basis = Basis::Cumulative;
             self.lifecycle.emit(cx, Body::UsageReported(usage));
         }
-    }
-
-    fn on_error<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut params: wire::Params<'c>,
-        text: &'c str,
-    ) {
-        cx.extra.clear();
-        let message = params.error.take().message.raw().or(params.message.raw());
-        let message = message.map(Text::from).unwrap_or_default();
-        let (level, code) = if params.will_retry.is_true() {
-            (Level::Warning, "api_retry")
-        } else {
-            (Level::Error, "error")
-        };
-        self.notice(cx, level, code, message, raw(text));
     }
 
     fn on_server_request<'c>(
@@ -309,7 +263,6 @@ impl Codex {
         method: &str,
         id: &Raw<'c>,
         params: wire::Params<'c>,
-        text: &'c str,
     ) {
         self.begin(cx);
         cx.extra.clear();
@@ -320,9 +273,8 @@ impl Codex {
             None => Cow::Owned(method.to_owned()),
         };
         let question = (params.questions.0.iter())
-            .find_map(|it| it.question.raw())
-            .or(params.message.raw())
-            .map(Text::from);
+            .find_map(|it| it.question.text())
+            .or(params.message.text());
         let title = if params.command.0.is_some() {
             let mut fields = ToolInput::default();
             fields.command = params.command;
@@ -332,43 +284,34 @@ impl Codex {
             let title = question.or(known).filter(|it| !it.is_blank());
             title.unwrap_or_else(|| Text::new(method.to_owned()))
         };
-        let asked: AskedWith<'c> = serde_json::from_str(text).unwrap_or_default();
+        let asked: AskedWith<'c> = serde_json::from_str(cx.message).unwrap_or_default();
+        let kind = match method.ends_with("Approval") {
+            true => AskKind::Permission,
+            false => AskKind::Question,
+        };
         let ask = Ask {
-            id: AskId::new(id.get().to_owned()),
-            kind: if method.ends_with("Approval") {
-                AskKind::Permission
-            } else {
-                AskKind::Question
-            },
             item: item.clone(),
-            tool,
-            title,
-            description: params.reason.raw().map(Text::from),
+            description: params.reason.text(),
             input: asked.params.raw(),
             suggestions: params.available_decisions.raw(),
-            deadline: None,
+            ..Ask::new(AskId::new(id.get().to_owned()), kind, tool, title)
         };
         self.lifecycle.ask(cx, ask);
     }
 
     /// The answer to a request of either side.
-    fn on_host_answer<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        id: &Raw<'c>,
-        line: &mut Line<'c>,
-        text: &'c str,
-    ) {
+    fn on_host_answer<'c>(&mut self, cx: &mut FrameContext<'c>, id: &Raw<'c>, line: &mut Line<'c>) {
         let mut answer: wire::Answer<'c> = line.result.parse().unwrap_or_default();
         let asked = match cx.origin {
+            // Both sides number their requests independently: a client's answer is to another request.
             Origin::Client => None,
-            _ => self.take_requested(id),
+            _ => self.requests.take(id.get()),
         };
         if answer.thread.is_object() {
             self.lifecycle.session.refusal = None;
             let model = answer.model.take();
             let mode = answer.approval_policy.take();
-            return self.on_thread_info(cx, answer.thread.take(), model, mode, asked, text);
+            return self.on_thread_info(cx, answer.thread.take(), model, mode, asked);
         }
         cx.extra.clear();
         let is_answer = answer.decision.0.is_some()
@@ -377,20 +320,20 @@ impl Codex {
             || answer.permissions.0.is_some();
         if cx.origin == Origin::Client || is_answer {
             cx.origin = Origin::Client;
+            let id = AskId::new(id.get().to_owned());
             let settled = AskSettled {
-                id: AskId::new(id.get().to_owned()),
-                decision: decision(&answer),
-                message: line.error.take().message.raw().map(Text::from),
+                message: line.error.take().message.text(),
                 input: answer.answers.raw(),
                 remembered: remembered(answer.decision),
+                ..AskSettled::new(id, decision(&answer))
             };
             return self.lifecycle.settle(cx, settled);
         }
         if line.error.is_object() {
-            let said = line.error.take().message.raw();
-            let said = said.map(Text::from).unwrap_or_default();
-            let error = RunError::new("request_failed", said.clone().into_owned());
-            self.notice(cx, Level::Error, "request_failed", said, raw(text));
+            let text = line.error.take().message.text().unwrap_or_default();
+            let error = RunError::new("request_failed", text.clone().into_owned());
+            self.lifecycle
+                .raise_with_message(cx, Level::Error, "request_failed", text);
             match asked {
                 Some(HostRequest::Turn) => {
                     self.begin(cx);
@@ -403,8 +346,9 @@ impl Codex {
             }
             return;
         }
-        let said = Text::new(format!("request {} was answered", id.get()));
-        self.notice(cx, Level::Debug, "response", said, raw(text));
+        let text = format!("request {} was answered", id.get());
+        self.lifecycle
+            .raise_with_message(cx, Level::Debug, "response", text);
     }
 
     /// A question was withdrawn; the answer may not be in the stream.
@@ -416,14 +360,8 @@ impl Codex {
         } else {
             Decision::Lost
         };
-        let settled = AskSettled {
-            id: AskId::new(id.get().to_owned()),
-            decision,
-            message: None,
-            input: None,
-            remembered: None,
-        };
-        self.lifecycle.settle(cx, settled);
+        let id = AskId::new(id.get().to_owned());
+        self.lifecycle.settle(cx, AskSettled::new(id, decision));
     }
 }
 
@@ -494,11 +432,7 @@ fn remembered(decision: Any<'_>) -> Option<Raw<'_>> {
 
 fn usage<'c>(scope: Scope, tokens: Tokens, detail: Option<Raw<'c>>) -> Usage<'c> {
     Usage {
-        scope,
-        basis: Basis::Delta,
-        tokens,
-        model: None,
-        cost_usd: None,
         detail,
+        ..Usage::new(scope, Basis::Delta, tokens)
     }
 }

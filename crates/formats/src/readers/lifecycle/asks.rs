@@ -1,6 +1,6 @@
 //! Asks while they wait: each is settled exactly once.
 
-use model::{Ask, AskId, AskKind, AskSettled, Body, Decision, ItemId, Raw, Text, ToolKind, Why};
+use model::{Ask, AskId, AskKind, AskSettled, Body, Decision, ItemId, Raw, Status, Text, ToolKind};
 
 use super::open_items::MAX_OPEN;
 use super::{FrameContext, Lifecycle};
@@ -13,7 +13,7 @@ pub(super) struct AskInProgress {
     id: AskId<'static>,
     item: Option<ItemId<'static>>,
     path: Vec<ItemId<'static>>,
-    /// What the agent wants to run, shared with whoever keeps the ask.
+    /// What the agent wants to run, shared with the consumers of the ask.
     input: Option<Raw<'static>>,
 }
 
@@ -22,6 +22,7 @@ impl Lifecycle {
         if !self.join_run(cx) {
             return;
         }
+        // A question that is repeated while it waits is still one question.
         if self.asks.iter().any(|it| it.key == ask.id) {
             return;
         }
@@ -34,8 +35,8 @@ impl Lifecycle {
         let id = AskId::new(id.as_str().trim_start_matches("ask ").to_owned());
         let item = ask.item.clone().map(ItemId::into_owned);
         let path = self.used.renamed_path(&cx.path).into_owned();
-        if let Some(told) = item.as_ref().and_then(|it| self.used.renamed(it)) {
-            ask.item = Some(told);
+        if let Some(renamed) = item.as_ref().and_then(|it| self.used.renamed(it)) {
+            ask.item = Some(renamed);
         }
         ask.id = id.clone();
         if ask.kind == AskKind::Permission {
@@ -93,6 +94,34 @@ impl Lifecycle {
         self.emit_at(cx, &ask.path, Body::AskSettled(settled));
     }
 
+    /// Settles the ask about a call, if one waits.
+    pub(crate) fn settle_item(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        item: &ItemId<'_>,
+        decision: Decision,
+    ) {
+        if let Some(ask) = self.ask_of_item(item) {
+            self.settle(cx, AskSettled::new(ask, decision));
+        }
+    }
+
+    /// Settles an ask whose answer was not seen by what became of its call.
+    pub(crate) fn settle_by_status(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        item: &ItemId<'_>,
+        status: Status,
+    ) {
+        let decision = match status {
+            Status::Ok | Status::Error => Decision::Allowed,
+            Status::Denied => Decision::Denied,
+            Status::Cancelled => Decision::Withdrawn,
+            Status::Lost => Decision::Lost,
+        };
+        self.settle_item(cx, item, decision);
+    }
+
     /// True while an ask waits for its settlement.
     pub(crate) fn is_asked(&self, ask: &str) -> bool {
         self.asks.iter().any(|it| it.key.as_str() == ask)
@@ -112,14 +141,8 @@ impl Lifecycle {
 
     pub(super) fn settle_all(&mut self, cx: &mut FrameContext<'_>, decision: Decision) {
         for ask in std::mem::take(&mut self.asks) {
-            let settled = AskSettled {
-                id: ask.id,
-                decision,
-                message: None,
-                input: None,
-                remembered: None,
-            };
-            self.emit_because(cx, &ask.path, Why::LeftOpen, Body::AskSettled(settled));
+            let settled = AskSettled::new(ask.id, decision);
+            self.emit_left_open(cx, &ask.path, Body::AskSettled(settled));
         }
     }
 }

@@ -9,11 +9,36 @@ use model::ItemId;
 /// Ids remembered; a session with more items than this forgets the oldest.
 const MAX_USED: usize = 65_536;
 
-/// Ids that were given out, by hash: enough to keep them apart, small enough to keep many.
+/// Ids that were seen, by hash: enough to keep them apart, small enough to keep many.
 #[derive(Clone, Debug, Default)]
-pub struct ItemIds {
+pub(crate) struct SeenIds {
     hashes: HashSet<u64>,
     order: VecDeque<u64>,
+}
+
+impl SeenIds {
+    /// Remembers an id; true when it is new.
+    pub(crate) fn insert(&mut self, id: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let hash = hasher.finish();
+        if !self.hashes.insert(hash) {
+            return false;
+        }
+        self.order.push_back(hash);
+        if self.order.len() > MAX_USED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.hashes.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// Ids of items that were given out.
+#[derive(Clone, Debug, Default)]
+pub struct ItemIds {
+    seen: SeenIds,
     n_repeated: u64,
     /// What ids mean that were given out before and had to be changed.
     renamed: HashMap<ItemId<'static>, ItemId<'static>>,
@@ -22,14 +47,14 @@ pub struct ItemIds {
 impl ItemIds {
     /// An item of this id exists.
     pub fn reserve(&mut self, id: &ItemId<'_>) {
-        self.insert(id);
+        self.seen.insert(id.as_str());
     }
 
     /// `id`, or `id` with a number behind it. Numbers are never tried twice: an agent that repeats
     /// one id for ever must not make each try longer than the last.
     pub(super) fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {
         let mut candidate = id.clone();
-        while !self.insert(&candidate) {
+        while !self.seen.insert(candidate.as_str()) {
             self.n_repeated += 1;
             candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
         }
@@ -60,24 +85,8 @@ impl ItemIds {
         if self.renamed.is_empty() || path.is_empty() {
             return Cow::Borrowed(path);
         }
-        let told = |id: &ItemId<'static>| self.renamed(id).unwrap_or_else(|| id.clone());
-        Cow::Owned(path.iter().map(told).collect())
-    }
-
-    fn insert(&mut self, id: &ItemId<'_>) -> bool {
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        let hash = hasher.finish();
-        if !self.hashes.insert(hash) {
-            return false;
-        }
-        self.order.push_back(hash);
-        if self.order.len() > MAX_USED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.hashes.remove(&oldest);
-        }
-        true
+        let renamed = |id: &ItemId<'static>| self.renamed(id).unwrap_or_else(|| id.clone());
+        Cow::Owned(path.iter().map(renamed).collect())
     }
 }
 
@@ -92,7 +101,10 @@ mod tests {
         for n in 0..=MAX_USED {
             assert_eq!(ids.unique(&id(n)), id(n));
         }
-        assert_eq!((ids.hashes.len(), ids.order.len()), (MAX_USED, MAX_USED));
+        assert_eq!(
+            (ids.seen.hashes.len(), ids.seen.order.len()),
+            (MAX_USED, MAX_USED)
+        );
         assert_eq!(
             ids.unique(&id(MAX_USED)),
             ItemId::new(format!("id{MAX_USED}~2"))
@@ -110,6 +122,6 @@ mod tests {
             ids.unique(&id(n));
         }
         assert!(ids.renamed.len() <= MAX_USED + 1);
-        assert!(ids.hashes.len() <= MAX_USED);
+        assert!(ids.seen.hashes.len() <= MAX_USED);
     }
 }

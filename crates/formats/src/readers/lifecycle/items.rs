@@ -82,7 +82,7 @@ pub(super) fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
 }
 
 /// True when pieces of the channel are pieces of such an item.
-pub(super) fn is_contained_in(item: &Item<'_>, channel: Channel) -> bool {
+pub(super) fn takes_channel(item: &Item<'_>, channel: Channel) -> bool {
     match item {
         Item::Message(_) | Item::Reasoning(_) => channel == Channel::Text,
         Item::Tool(_) => channel != Channel::Text,

@@ -20,8 +20,31 @@ impl Lifecycle {
         self.emit(cx, Body::NoticeRaised(notice));
     }
 
+    /// A notice without more than its words.
+    pub(crate) fn raise<'t>(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        level: Level,
+        code: &'static str,
+        text: impl Into<Text<'t>>,
+    ) {
+        self.notice(cx, Notice::new(level, code, text.into()));
+    }
+
     /// A notice that keeps the whole message.
-    pub(crate) fn notice_with_frame(
+    pub(crate) fn raise_with_message<'t>(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        level: Level,
+        code: &'static str,
+        text: impl Into<Text<'t>>,
+    ) {
+        let message = cx.message;
+        self.raise_with(cx, level, code, text.into(), message);
+    }
+
+    /// A notice that keeps a part of the message, which has all that no rule reads.
+    pub(crate) fn raise_with(
         &mut self,
         cx: &mut FrameContext<'_>,
         level: Level,
@@ -67,17 +90,17 @@ impl Lifecycle {
     /// A line of plain words where a message should be: what a program says before it leaves.
     pub(crate) fn plain_text_line(&mut self, cx: &mut FrameContext<'_>, text: &str) {
         let words = text.trim();
-        let start = char_boundary(words, MAX_SHOWN);
+        let start = words.floor_char_boundary(MAX_SHOWN);
         let cut = if start < words.len() { "…" } else { "" };
         let why = format!("not JSON: {}{cut}", &words[..start]);
         self.bad_line(cx, text, &why);
-        let said = self.last_words.get_or_insert_default();
-        let room = MAX_LAST_WORDS.saturating_sub(said.len() + 1);
+        let last = self.last_words.get_or_insert_default();
+        let room = MAX_LAST_WORDS.saturating_sub(last.len() + 1);
         if room > 0 {
-            if !said.is_empty() {
-                said.push('\n');
+            if !last.is_empty() {
+                last.push('\n');
             }
-            said.push_str(&words[..char_boundary(words, room)]);
+            last.push_str(&words[..words.floor_char_boundary(room)]);
         }
     }
 
@@ -88,19 +111,32 @@ impl Lifecycle {
 
     /// A frame that comes after the end of its run. It changes nothing of the run; it is kept, once.
     pub(crate) fn after_end(&mut self, cx: &mut FrameContext<'_>) {
-        if cx.message.is_empty() {
-            return;
+        if !cx.message.is_empty() && !std::mem::replace(&mut cx.is_kept, true) {
+            let text = "a line after the end of the run";
+            self.raise_with_message(cx, Level::Debug, "after_end", text);
         }
-        let message = std::mem::take(&mut cx.message);
-        let text = Text::new("a line after the end of the run");
-        self.notice_with_frame(cx, Level::Debug, "after_end", text, message);
     }
 
-    /// A frame or block that no rule knows; its bytes are kept.
-    pub(crate) fn unmapped(&mut self, cx: &mut FrameContext<'_>, what: String, json: &str) {
+    /// A frame that no rule knows; its bytes are kept.
+    pub(crate) fn unmapped(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        what: impl Into<Cow<'static, str>>,
+    ) {
+        let message = cx.message;
+        self.unmapped_part(cx, what, message);
+    }
+
+    /// The same for a part of a frame.
+    pub(crate) fn unmapped_part(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        what: impl Into<Cow<'static, str>>,
+        json: &str,
+    ) {
         cx.extra.clear();
         let unmapped = Unmapped {
-            what: Cow::Owned(what),
+            what: what.into(),
             raw: raw(json),
         };
         self.emit(cx, Body::FrameUnmapped(unmapped));
@@ -108,20 +144,10 @@ impl Lifecycle {
 
     /// The frame produced no event, but it may have unconsumed fields.
     pub(crate) fn unread(&mut self, cx: &mut FrameContext<'_>) {
-        if cx.extra.is_empty() {
-            return;
+        if !cx.extra.is_empty() {
+            self.raise(cx, Level::Debug, "unread", "fields nobody reads");
         }
-        let notice = Notice::new(Level::Debug, "unread", Text::new("fields nobody reads"));
-        self.notice(cx, notice);
     }
-}
-
-/// The end of the longest start of `text` that has at most `max` bytes and whole characters.
-fn char_boundary(text: &str, max: usize) -> usize {
-    (0..=max.min(text.len()))
-        .rev()
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(0)
 }
 
 /// A frame, or a part of one, as it came.

@@ -1,18 +1,16 @@
 //! Items while they are open: each opens once, its deltas add up to its text, and it closes once.
 
-use std::borrow::Cow;
-
 use model::{
-    Body, Channel, Class, Delta, Item, ItemClosed, ItemId, Raw, Status, Text, Tool, ToolKind,
-    ToolResult, Why,
+    Body, Channel, Class, Delta, Item, ItemClosed, ItemId, Part, Raw, Role, Status, Text, Tool,
+    ToolKind, ToolResult, Why,
 };
 
-use super::items::{folded, is_contained_in, name_call, text_of, without_text};
+use super::items::{folded, name_call, takes_channel, text_of, without_text};
 use super::{FrameContext, Lifecycle, StreamedText};
 
 /// Items open at once; an agent that opens more without closing any loses the oldest.
 pub(super) const MAX_OPEN: usize = 1024;
-/// Streamed text kept per item; past it the item is closed and goes on under another id.
+/// Streamed text kept per item; past it the item is closed and continues under another id.
 const MAX_STREAMED: usize = 16 * 1024 * 1024;
 
 /// An item that lives.
@@ -36,6 +34,7 @@ impl Lifecycle {
             return;
         }
         self.close_conflicting(cx, &item);
+        // OpenCode sends a call again with each change of its state.
         if self.is_open(item.id()) {
             return self.update(cx, item);
         }
@@ -61,23 +60,13 @@ impl Lifecycle {
 
     /// Opens an item whose beginning the stream does not show.
     pub(crate) fn open_unseen(&mut self, cx: &mut FrameContext<'_>, item: Item<'_>) {
-        let before = cx.why.replace(Why::NeverOpened);
-        self.open(cx, item);
-        cx.why = before;
+        cx.because(Some(Why::NeverOpened), |cx| self.open(cx, item));
     }
 
     /// A result without a call still counts; a call is synthesized for it.
     pub(crate) fn open_unseen_call(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
-        let tool = Tool {
-            id: id.by_ref(),
-            group: None,
-            name: Cow::Borrowed("unknown"),
-            input: None,
-            class: Class::plain(ToolKind::Other, Text::new("tool result")),
-            server_side: false,
-            result: None,
-        };
-        self.open_unseen(cx, Item::Tool(Box::new(tool)));
+        let class = Class::plain(ToolKind::Other, Text::new("tool result"));
+        self.open_unseen(cx, Tool::new(id.by_ref(), "unknown", class).into());
     }
 
     /// Replaces what is known of an open item; opens it when it is not.
@@ -107,18 +96,14 @@ impl Lifecycle {
         if text.is_empty() {
             return;
         }
-        let fits = |open: &OpenItem| is_contained_in(&open.item, channel);
+        let fits = |open: &OpenItem| takes_channel(&open.item, channel);
         let Some(mut at) = self.find(key).filter(|at| fits(&self.open[*at])) else {
             if self.is_over() {
                 return self.after_end(cx);
             }
             let detail = Some(Raw::of(&text));
-            return self.warn(
-                cx,
-                "never_opened",
-                format!("a piece of `{key}`, which was never opened"),
-                detail,
-            );
+            let text = format!("a piece of `{key}`, which was never opened");
+            return self.warn(cx, "never_opened", text, detail);
         };
         let open = &self.open[at];
         if open.text.len() + open.input.len() + text.len_bound() > MAX_STREAMED {
@@ -167,12 +152,8 @@ impl Lifecycle {
                 self.open[at].text = streamed;
                 let shown = self.open.remove(at);
                 self.close_left_open(cx, shown, Status::Lost);
-                self.warn(
-                    cx,
-                    "text_differs",
-                    "the streamed text is not the final text".to_owned(),
-                    None,
-                );
+                let text = "the streamed text is not the final text".to_owned();
+                self.warn(cx, "text_differs", text, None);
                 return self.close_text(cx, item, status);
             }
         }
@@ -182,11 +163,8 @@ impl Lifecycle {
         let open = self.open.remove(at);
         *item.id_mut() = open.item.id().clone();
         name_call(&mut item, Some(&open.item));
-        self.emit_at(
-            cx,
-            &open.path,
-            Body::ItemClosed(ItemClosed { status, item }),
-        );
+        let closed = Body::ItemClosed(ItemClosed { status, item });
+        self.emit_at(cx, &open.path, closed);
     }
 
     /// Closes an open item as it is known, after `finish` had its say.
@@ -208,6 +186,25 @@ impl Lifecycle {
         let mut item: Item<'r> = folded(item, &text, &input);
         finish(&mut item);
         self.emit_at(cx, &path, Body::ItemClosed(ItemClosed { status, item }));
+    }
+
+    /// Closes a text of which only the pieces came, with what came along with it.
+    pub(crate) fn close_streamed(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        key: &ItemId<'_>,
+        parts: Vec<Part<'_>>,
+    ) {
+        let is_main = self.path_of(key).is_some_and(<[_]>::is_empty);
+        let mut answer = None;
+        self.close(cx, key, Status::Ok, |item| {
+            if let Item::Message(message) = item {
+                message.parts = parts;
+                let is_answer = is_main && message.role == Role::Assistant;
+                answer = is_answer.then(|| message.text.clone().into_owned());
+            }
+        });
+        self.answer = answer.filter(|it| !it.is_empty()).or(self.answer.take());
     }
 
     /// Closes a tool call with its result; `finish` may refine the classification.
@@ -248,20 +245,16 @@ impl Lifecycle {
             if let Item::Tool(tool) = &mut opened {
                 tool.result = None;
             }
-            let before = cx.why.replace(cx.why.unwrap_or(Why::NeverOpened));
-            self.open(cx, opened);
-            cx.why = before;
+            let why = cx.why.unwrap_or(Why::NeverOpened);
+            cx.because(Some(why), |cx| self.open(cx, opened));
         }
         let Some(at) = self.find(item.id()) else {
             return;
         };
         let open = self.open.remove(at);
         *item.id_mut() = open.item.id().clone();
-        self.emit_at(
-            cx,
-            &open.path,
-            Body::ItemClosed(ItemClosed { status, item }),
-        );
+        let closed = Body::ItemClosed(ItemClosed { status, item });
+        self.emit_at(cx, &open.path, closed);
     }
 
     /// The sub-agents an open item is inside of.
@@ -315,15 +308,11 @@ impl Lifecycle {
         } else {
             status
         };
-        self.emit_because(
-            cx,
-            &open.path,
-            Why::LeftOpen,
-            Body::ItemClosed(ItemClosed { status, item }),
-        );
+        let closed = Body::ItemClosed(ItemClosed { status, item });
+        self.emit_left_open(cx, &open.path, closed);
     }
 
-    /// Closes the item at `at` and goes on with an empty one under the same key.
+    /// Closes the item at `at` and opens an empty one under the same key.
     fn roll_over(&mut self, cx: &mut FrameContext<'_>, at: usize) -> usize {
         let open = self.open.remove(at);
         let mut item = without_text(&open.item).into_owned();
@@ -343,6 +332,7 @@ impl Lifecycle {
     }
 
     pub(super) fn find(&self, key: &ItemId<'_>) -> Option<usize> {
+        // From the back: nearly every piece belongs to the item that was opened last.
         self.open.iter().rposition(|open| open.key == *key)
     }
 }

@@ -6,17 +6,17 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Denial, End, Exit, Level, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage, Why,
+    Basis, End, Exit, Level, Notice, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage, Why,
 };
 
 use super::{FrameContext, OpenCode};
 use crate::errors;
+use crate::readers::content::joined;
+use crate::readers::machine::end_with;
 use crate::readers::missing_end::MissingEnd;
 use crate::wire::lenient::Any;
 use crate::wire::opencode as wire;
 
-/// Denials remembered in one run.
-const MAX_DENIALS: usize = 256;
 /// Bytes kept of the last words; more of them are not repeated with the end of the run.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 
@@ -36,9 +36,8 @@ pub(super) struct RunState {
     /// The words of the last message.
     answer: Vec<Text<'static>>,
     answer_of: Option<String>,
-    denials: Vec<Denial<'static>>,
     /// Something was denied in the last step: the run may end there.
-    was_denied: bool,
+    pub(super) was_denied: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -96,21 +95,9 @@ impl RunState {
         }
     }
 
-    pub(super) fn denied(&mut self, denial: Denial<'static>) {
-        self.was_denied = true;
-        if self.denials.len() < MAX_DENIALS {
-            self.denials.push(denial);
-        }
-    }
-
     pub(super) fn answer(&mut self) -> Option<Text<'static>> {
-        match &mut self.answer[..] {
-            [] => None,
-            [one] => Some(std::mem::take(one)),
-            parts => Some(Text::new(
-                parts.iter().map(Text::to_str).collect::<String>(),
-            )),
-        }
+        let answer = std::mem::take(&mut self.answer);
+        (!answer.is_empty()).then(|| joined(answer, ""))
     }
 
     fn has_stopped(&self) -> bool {
@@ -143,13 +130,15 @@ impl OpenCode {
             self.run.in_step = false;
         }
         if is_news {
-            let level = if name == ABORTED {
-                Level::Debug
-            } else {
-                Level::Error
+            let level = match &*name {
+                ABORTED => Level::Debug,
+                _ => Level::Error,
             };
-            let code = Cow::Owned(name.into_owned());
-            self.emit_notice(cx, level, code, message, error.raw());
+            let notice = Notice {
+                detail: error.raw(),
+                ..Notice::new(level, name, message)
+            };
+            self.lifecycle.notice(cx, notice);
         }
     }
 
@@ -161,19 +150,14 @@ impl OpenCode {
     /// Another run begins.
     pub(super) fn finish_before_next(&mut self, cx: &mut FrameContext<'_>) {
         if self.lifecycle.has_run() {
-            let extra = std::mem::take(&mut cx.extra);
-            self.finish(cx, RunEndCause::Next);
-            cx.extra = extra;
+            cx.without_extra(|cx| self.finish(cx, RunEndCause::Next));
         }
     }
 
     fn finish(&mut self, cx: &mut FrameContext<'_>, cause: RunEndCause<'_>) {
         let mut missing = MissingEnd::before_next(false);
         self.verdict(cause, &mut missing);
-        let before = cx.why;
-        cx.why = missing.why.or(before);
-        self.finish_with(cx, missing.ended);
-        cx.why = before;
+        end_with(self, cx, missing);
     }
 
     /// Ends the run with what was learned on the way.
@@ -181,15 +165,11 @@ impl OpenCode {
         let mut run = std::mem::take(&mut self.run);
         ended.answer = run.answer();
         ended.usage = run.tokens.map(|tokens| Usage {
-            scope: Scope::Run,
-            basis: Basis::Delta,
-            tokens,
             model: self.about.model.clone().map(Cow::Owned),
             cost_usd: run.cost,
-            detail: None,
+            ..Usage::new(Scope::Run, Basis::Delta, tokens)
         });
         ended.stop_reason = run.reason.map(Cow::Owned);
-        ended.denials = run.denials;
         self.lifecycle.end_run(cx, ended);
         self.growing.forget_run();
         self.sessions.forget_run();
@@ -231,7 +211,7 @@ impl OpenCode {
             ),
             "content-filter" => failed(Outcome::Refused, "content_filter", "the model refused"),
             "error" => failed(Outcome::Failed, "model_error", "the model failed"),
-            // After its tools the model goes on, unless one was denied or the process says it is done.
+            // After its tools the model continues, unless one was denied or the process says it is done.
             "tool-calls" if exit.is_none() && !is_idle && !self.run.was_denied => return,
             _ => RunEnded::new(Outcome::Completed, None),
         };
@@ -251,7 +231,7 @@ fn outcome_of(name: &str) -> Outcome {
 pub(super) fn message_of(error: Any<'_>) -> Option<Text<'_>> {
     let mut it: wire::Error<'_> = error.parse()?;
     let data = it.data.take();
-    let message = data.message.raw().or(it.message.raw()).map(Text::from);
+    let message = data.message.text().or(it.message.text());
     let name = it.name.take().map(Text::new);
     message.filter(|it| !it.is_empty()).or(name)
 }

@@ -8,93 +8,86 @@ use model::{
 };
 
 use super::{FrameContext, OpenCode, has_ended};
-use crate::readers::lifecycle::raw;
+use crate::readers::content;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Part};
 
 impl OpenCode {
     /// A part of a server's message, as far as it has come.
-    pub(super) fn part<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        part: Part<'c>,
-        delta: Any<'c>,
-        json: &'c str,
-    ) {
-        let role = self.messages.role_of(part.message_id.as_deref());
-        let role = match role {
+    pub(super) fn part<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>, delta: Any<'c>) {
+        let id = part.message_id.as_deref().unwrap_or_default();
+        let role = self.messages.iter().rfind(|(it, _)| it == id);
+        let role = match role.map(|it| it.1) {
             Some(Role::User) if part.synthetic.is_true() => Role::Harness,
             role => role.unwrap_or(Role::Assistant),
         };
         let is_whole = role != Role::Assistant || has_ended(&part);
         match part.r#type.as_deref() {
-            Some("text" | "reasoning") if self.is_again(cx, part.id.as_deref(), json) => (),
+            Some("text" | "reasoning" | "file") if self.is_again(cx, part.id.as_deref()) => (),
             Some("text" | "reasoning") if !is_whole => self.grow(cx, &part, role, delta),
             Some("text") => self.text(cx, part, role),
             Some("reasoning") => self.reasoning(cx, part),
-            Some("tool") => self.tool(cx, part, json),
+            Some("tool") => self.tool(cx, part),
             Some("step-start") => self.step_start(cx),
             Some("step-finish") => self.step_finish(cx, part),
-            Some("file") if self.is_again(cx, part.id.as_deref(), json) => (),
-            Some("file") => self.file(cx, part, role, json),
+            Some("file") => self.file(cx, part, role),
             Some("compaction") => self.compaction(cx, &part),
             Some("retry") => {
-                let said = super::outcome::message_of(part.error);
-                let text = said.unwrap_or(Text::new("the model's provider failed"));
-                let detail = Some(raw(json));
-                self.emit_notice(cx, Level::Warning, "api_retry", text, detail);
+                let text = super::outcome::message_of(part.error);
+                let text = text.unwrap_or(Text::new("the model's provider failed"));
+                self.lifecycle
+                    .raise_with_message(cx, Level::Warning, "api_retry", text);
             }
-            Some("snapshot" | "patch" | "agent" | "subtask") => {
-                let kind = part.r#type.as_deref().unwrap_or_default().to_owned();
-                let detail = Some(raw(json));
-                self.emit_notice(cx, Level::Debug, "part", Text::new(kind), detail);
+            Some(kind @ ("snapshot" | "patch" | "agent" | "subtask")) => {
+                self.lifecycle
+                    .raise_with_message(cx, Level::Debug, "part", kind);
             }
             other => {
                 let what = format!("part `{}`", other.unwrap_or_default());
-                self.lifecycle.unmapped(cx, what, json);
+                self.lifecycle.unmapped(cx, what);
             }
         }
     }
 
     /// True for a part that has ended before; what comes after that is no news.
-    pub(super) fn is_again(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        id: Option<&str>,
-        json: &str,
-    ) -> bool {
+    pub(super) fn is_again(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>) -> bool {
         let Some(id) = id.map(ItemId::new) else {
             return false;
         };
         let is_again = !self.lifecycle.is_open(&id) && self.growing.has_ended(&id);
         if is_again {
-            cx.extra.clear();
-            let detail = Some(raw(json));
-            let text = Text::new("a part that had ended was told again");
-            self.emit_notice(cx, Level::Debug, "part_again", text, detail);
+            let text = "a part that had ended was told again";
+            self.lifecycle
+                .raise_with_message(cx, Level::Debug, "part_again", text);
         }
         is_again
     }
 
     pub(super) fn text<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>, role: Role) {
         self.begin(cx);
-        keep_time(cx, part.time);
-        let text = part.text.raw().map(Text::from).unwrap_or_default();
+        cx.keep("time", part.time);
+        let text = part.text.text().unwrap_or_default();
         if role == Role::Assistant && cx.path.is_empty() {
             self.run.add_text(part.message_id.as_deref(), &text);
         }
         let id = part.id.0.unwrap_or(Cow::Borrowed("text"));
-        let item = message(ItemId::new(id), role, part.message_id.0, text);
-        self.close_texts(cx, item);
+        let message = Message {
+            group: part.message_id.0,
+            ..Message::new(ItemId::new(id), role, text)
+        };
+        self.close_texts(cx, message.into());
     }
 
     pub(super) fn reasoning<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>) {
         self.begin(cx);
-        keep_time(cx, part.time);
-        let text = part.text.raw().map(Text::from).unwrap_or_default();
+        cx.keep("time", part.time);
+        let text = part.text.text().unwrap_or_default();
         let id = part.id.0.unwrap_or(Cow::Borrowed("reasoning"));
-        let item = reasoning(ItemId::new(id), part.message_id.0, text);
-        self.close_texts(cx, item);
+        let reasoning = Reasoning {
+            group: part.message_id.0,
+            ..Reasoning::new(ItemId::new(id), text)
+        };
+        self.close_texts(cx, reasoning.into());
     }
 
     fn close_texts(&mut self, cx: &mut FrameContext<'_>, item: Item<'_>) {
@@ -109,14 +102,19 @@ impl OpenCode {
         let Some(id) = part.id.0.clone().map(ItemId::new) else {
             return;
         };
-        let whole = part.text.raw().map(Text::from).unwrap_or_default();
-        let mut delta = delta.raw().filter(Raw::is_string).map(Text::from);
+        let whole = part.text.text().unwrap_or_default();
+        let mut delta = delta.text().filter(|_| delta.is_str());
         if !self.growing.has(&id) || !self.lifecycle.is_open(&id) {
             let group = part.message_id.0.clone();
-            let item = if part.r#type.as_deref() == Some("reasoning") {
-                reasoning(id.clone(), group, Text::EMPTY)
-            } else {
-                message(id.clone(), role, group, Text::EMPTY)
+            let item = match part.r#type.as_deref() {
+                Some("reasoning") => Item::Reasoning(Reasoning {
+                    group,
+                    ..Reasoning::new(id.clone(), Text::EMPTY)
+                }),
+                Some(_) | None => Item::Message(Message {
+                    group,
+                    ..Message::new(id.clone(), role, Text::EMPTY)
+                }),
             };
             self.lifecycle.open(cx, item);
             self.growing.begin(&id, part.message_id.as_deref());
@@ -135,24 +133,23 @@ impl OpenCode {
         &mut self,
         cx: &mut FrameContext<'c>,
         properties: &mut wire::Properties<'c>,
-        json: &str,
     ) {
         let field = properties.field.as_deref();
         let (Some(id), Some("text") | None) = (properties.part_id.take(), field) else {
-            return self
-                .lifecycle
-                .unmapped(cx, "piece of a part".to_owned(), json);
+            return self.lifecycle.unmapped(cx, "piece of a part");
         };
         let id = ItemId::new(id);
-        let text = properties.delta.raw().map(Text::from).unwrap_or_default();
+        let text = properties.delta.text().unwrap_or_default();
         if !self.lifecycle.is_open(&id) {
-            if self.is_again(cx, Some(id.as_str()), json) {
+            if self.is_again(cx, Some(id.as_str())) {
                 return;
             }
             self.begin(cx);
-            let group = properties.message_id.0.clone();
-            let item = message(id.clone(), Role::Assistant, group, Text::EMPTY);
-            self.lifecycle.open_unseen(cx, item);
+            let message = Message {
+                group: properties.message_id.0.clone(),
+                ..Message::new(id.clone(), Role::Assistant, Text::EMPTY)
+            };
+            self.lifecycle.open_unseen(cx, message.into());
             self.growing.begin(&id, properties.message_id.as_deref());
         }
         self.growing.add(&id, &text);
@@ -177,29 +174,22 @@ impl OpenCode {
     }
 
     /// A file that came with a prompt.
-    fn file<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>, role: Role, json: &str) {
+    fn file<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>, role: Role) {
         self.begin(cx);
-        let id = ItemId::new(part.id.0.unwrap_or(Cow::Borrowed("file")));
-        let url = part.url.raw().map(Text::from).unwrap_or_default();
-        let is_image = part
-            .mime
-            .as_deref()
-            .is_some_and(|it| it.starts_with("image/"));
-        let content = match image_data(&url.to_str()) {
-            Some((media_type, data)) if is_image => model::Part::Image {
-                media_type: Cow::Owned(media_type.to_owned()),
-                data: Text::new(data.to_owned()),
-            },
-            _ if is_image && url.to_str().starts_with("http") => {
-                model::Part::ImageUrl { url: url.clone() }
-            }
-            _ => model::Part::Other(raw(json)),
+        let mime = part.mime.as_deref().unwrap_or_default();
+        let picture = part.url.0.map(content::picture);
+        let content = match picture.filter(|_| mime.starts_with("image/")) {
+            // What is neither data nor an address of the web is a path on the agent's machine.
+            Some(model::Part::ImageUrl { url }) if !url.to_str().starts_with("http") => None,
+            picture => picture,
         };
-        let mut item = message(id, role, part.message_id.0, Text::EMPTY);
-        if let Item::Message(message) = &mut item {
-            message.parts.push(content);
-        }
-        self.close_texts(cx, item);
+        let id = ItemId::new(part.id.0.unwrap_or(Cow::Borrowed("file")));
+        let message = Message {
+            group: part.message_id.0,
+            parts: vec![content.unwrap_or_else(|| model::Part::Other(cx.raw()))],
+            ..Message::new(id, role, Text::EMPTY)
+        };
+        self.close_texts(cx, message.into());
     }
 
     fn compaction<'c>(&mut self, cx: &mut FrameContext<'c>, part: &Part<'c>) {
@@ -210,12 +200,8 @@ impl OpenCode {
             "manual"
         };
         let item = Item::Compaction(Compaction {
-            id: compaction_id(cx),
             trigger: Some(Cow::Borrowed(trigger)),
-            summary: None,
-            tokens_before: None,
-            tokens_after: None,
-            detail: None,
+            ..Compaction::new(compaction_id(cx))
         });
         self.lifecycle.open(cx, item);
     }
@@ -225,8 +211,8 @@ impl OpenCode {
         if cx.path.is_empty() {
             self.run.step_started();
         }
-        let text = Text::new("a step begins");
-        self.emit_notice(cx, Level::Debug, "step_start", text, None);
+        self.lifecycle
+            .raise(cx, Level::Debug, "step_start", "a step begins");
     }
 
     pub(super) fn step_finish<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>) {
@@ -236,8 +222,9 @@ impl OpenCode {
             self.run.step_finished(part.reason.as_deref());
         }
         let Some(tokens) = tokens(part.tokens) else {
-            let text = Text::new("a step ends");
-            return self.emit_notice(cx, Level::Debug, "step_finish", text, None);
+            return self
+                .lifecycle
+                .raise(cx, Level::Debug, "step_finish", "a step ends");
         };
         if is_main {
             self.run.used(&tokens, part.cost.0);
@@ -246,18 +233,16 @@ impl OpenCode {
             cx.extra.push((Cow::Borrowed("reason"), Raw::of(&reason)));
         }
         let usage = Usage {
-            scope: Scope::Call,
-            basis: Basis::Delta,
-            tokens,
             model: self.about.model.as_deref().map(Cow::Borrowed),
             cost_usd: part.cost.0,
             detail: part.tokens.raw(),
+            ..Usage::new(Scope::Call, Basis::Delta, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
 }
 
-/// One compaction goes on at a time in each session.
+/// Each session has one compaction at a time.
 pub(super) fn compaction_id(cx: &FrameContext<'_>) -> ItemId<'static> {
     match cx.path.last() {
         Some(call) => ItemId::new(format!("compaction:{call}")),
@@ -275,48 +260,10 @@ pub(super) fn tokens(value: Any<'_>) -> Option<Tokens> {
     let reasoning = tokens.reasoning.as_u64();
     let output = tokens.output.as_u64();
     Some(Tokens {
-        input: tokens.input.as_u64().unwrap_or_default(),
-        cache_read: cache.read.as_u64().unwrap_or_default(),
-        cache_write: cache.write.as_u64().unwrap_or_default(),
+        input: tokens.input.count(),
+        cache_read: cache.read.count(),
+        cache_write: cache.write.count(),
         output: output.map(|it| it.saturating_add(reasoning.unwrap_or_default())),
         reasoning,
     })
-}
-
-/// When a part began and ended has no place of its own.
-pub(super) fn keep_time<'c>(cx: &mut FrameContext<'c>, time: Any<'c>) {
-    if let Some(time) = time.raw() {
-        cx.extra.push((Cow::Borrowed("time"), time));
-    }
-}
-
-fn message<'a>(
-    id: ItemId<'a>,
-    role: Role,
-    group: Option<Cow<'a, str>>,
-    text: Text<'a>,
-) -> Item<'a> {
-    Item::Message(Message {
-        id,
-        role,
-        group,
-        text,
-        parts: Vec::new(),
-    })
-}
-
-fn reasoning<'a>(id: ItemId<'a>, group: Option<Cow<'a, str>>, text: Text<'a>) -> Item<'a> {
-    Item::Reasoning(Reasoning {
-        id,
-        group,
-        text,
-        signature: None,
-        encrypted: None,
-    })
-}
-
-/// The media type and the data of `data:image/png;base64,...`.
-pub(super) fn image_data(url: &str) -> Option<(&str, &str)> {
-    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-    Some((head.strip_suffix(";base64")?, data))
 }

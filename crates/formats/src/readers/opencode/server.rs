@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskKind, AskSettled, Basis, Body, Decision, Item, ItemId, Level, Role, Scope,
+    Ask, AskId, AskKind, AskSettled, Basis, Body, Decision, ItemId, Level, Notice, Role, Scope,
     Status, Text, Timestamp, Usage,
 };
 
 use super::parts::{compaction_id, tokens};
 use super::{FrameContext, OpenCode, SessionAbout, model_name};
-use crate::readers::lifecycle::raw;
+use crate::readers::plans;
 use crate::readers::session_tracker::{self, SessionMatch};
-use crate::readers::todos;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Line, Properties};
 
@@ -49,22 +48,16 @@ enum EventOwner {
 }
 
 impl OpenCode {
-    pub(super) fn event<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut line: Line<'c>,
-        json: &'c str,
-    ) {
+    pub(super) fn event<'c>(&mut self, cx: &mut FrameContext<'c>, mut line: Line<'c>) {
         let mut properties = line.properties.take();
         let kind = line.r#type.take().unwrap_or_default();
         cx.native = line.id.take();
-        cx.extra.append(line.extra());
         cx.extra.append(properties.extra());
         if let Some(at) = properties.time.0 {
             cx.at = Some(Timestamp::from_millis(at as i64));
         }
         if NOISE.iter().any(|it| kind.starts_with(it)) {
-            return self.noise(cx, &kind, json);
+            return self.noise(cx, &kind);
         }
         let info: wire::Session<'c> = match &*kind {
             "session.created" | "session.updated" => properties.info.parse().unwrap_or_default(),
@@ -77,17 +70,16 @@ impl OpenCode {
         let whose = self.whose(cx, &kind, session.as_deref(), info.parent_id.as_deref());
         match &*kind {
             _ if whose == EventOwner::Other => {
-                self.lifecycle
-                    .unmapped(cx, "event of another session".to_owned(), json);
+                self.lifecycle.unmapped(cx, "event of another session");
             }
-            "message.part.delta" => self.part_delta(cx, &mut properties, json),
-            "message.part.updated" => self.part(cx, part, properties.delta, json),
-            "message.updated" => self.message(cx, &properties, json),
+            "message.part.delta" => self.part_delta(cx, &mut properties),
+            "message.part.updated" => self.part(cx, part, properties.delta),
+            "message.updated" => self.message(cx, &properties),
             "session.created" | "session.updated" if whose == EventOwner::Main => {
-                self.session(cx, info, &kind, json);
+                self.session(cx, info, &kind);
             }
-            "session.status" => self.status(cx, &properties, whose, json),
-            "session.idle" if whose == EventOwner::Main => self.idle(cx, &kind, json),
+            "session.status" => self.status(cx, &properties, whose),
+            "session.idle" if whose == EventOwner::Main => self.idle(cx, &kind),
             "session.error" => {
                 if whose != EventOwner::Child {
                     self.begin(cx);
@@ -95,14 +87,14 @@ impl OpenCode {
                 self.failed(cx, properties.error, true);
             }
             "session.compacted" => self.compacted(cx),
-            "permission.asked" | "permission.updated" => self.permission(cx, properties, json),
-            "question.asked" => self.question(cx, properties, json),
+            "permission.asked" | "permission.updated" => self.permission(cx, properties),
+            "question.asked" => self.question(cx, properties),
             "permission.replied" | "question.replied" | "question.rejected" => {
-                self.replied(cx, &kind, properties, json);
+                self.replied(cx, &kind, properties);
             }
             "todo.updated" if self.lifecycle.has_run() => {
                 let list = properties.todos.0.map(|it| format!("{{\"todos\":{it}}}"));
-                let entries = list.and_then(|it| todos::entries(&it));
+                let entries = list.and_then(|it| plans::entries(&it));
                 self.show_plan(cx, entries);
             }
             "session.created"
@@ -113,18 +105,16 @@ impl OpenCode {
             | "message.removed"
             | "message.part.removed"
             | "command.executed" => {
-                self.noise(cx, &kind, json);
+                self.noise(cx, &kind);
             }
-            other => self.lifecycle.unmapped(cx, format!("type `{other}`"), json),
+            other => self.lifecycle.unmapped(cx, format!("type `{other}`")),
         }
     }
 
     /// Something hardly worth telling.
-    fn noise(&mut self, cx: &mut FrameContext<'_>, kind: &str, json: &str) {
-        cx.extra.clear();
-        let detail = Some(raw(json));
-        let text = Text::new(kind.to_owned());
-        self.emit_notice(cx, Level::Debug, "server_event", text, detail);
+    fn noise(&mut self, cx: &mut FrameContext<'_>, kind: &str) {
+        self.lifecycle
+            .raise_with_message(cx, Level::Debug, "server_event", kind);
     }
 
     /// Whose event it is; what a sub-agent does gets its path.
@@ -154,12 +144,13 @@ impl OpenCode {
             }
             return EventOwner::Child;
         }
+        // A server is used for one session after the other; events of those before it still come.
         let is_first = kind == "session.created" && self.lifecycle.session.expected().is_none();
         if self.lifecycle.session.observe(session) == SessionMatch::Other
             && is_first
             && !self.lifecycle.has_run()
         {
-            // The server goes on with a session of its own; the one before is over.
+            // The server begins another session; the one before is over.
             self.lifecycle.session.forget();
             self.about = SessionAbout::default();
             self.about_tokens = None;
@@ -170,13 +161,7 @@ impl OpenCode {
         }
     }
 
-    fn session<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut info: wire::Session<'c>,
-        kind: &str,
-        json: &str,
-    ) {
+    fn session<'c>(&mut self, cx: &mut FrameContext<'c>, mut info: wire::Session<'c>, kind: &str) {
         cx.extra.append(info.extra());
         let mut model = info.model.take();
         let model_id = model.id.take().or(model.model_id.take());
@@ -188,7 +173,7 @@ impl OpenCode {
             version: owned(info.version.take()).or(self.about.version.clone()),
         };
         if self.about == about && self.lifecycle.session.is_bound() {
-            self.noise(cx, kind, json);
+            self.noise(cx, kind);
         } else if let Some(id) = self.lifecycle.session.id().map(str::to_owned) {
             self.about = about.clone();
             let mut bound = session_tracker::bound(&id);
@@ -210,22 +195,17 @@ impl OpenCode {
             return;
         }
         let usage = Usage {
-            scope: Scope::Session,
-            basis: Basis::Cumulative,
-            tokens,
-            model: None,
             cost_usd,
             detail: value.raw(),
+            ..Usage::new(Scope::Session, Basis::Cumulative, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
 
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, properties: &Properties<'c>, json: &str) {
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, properties: &Properties<'c>) {
         let mut info: wire::Message<'c> = properties.info.parse().unwrap_or_default();
         let Some(id) = info.id.take() else {
-            return self
-                .lifecycle
-                .unmapped(cx, "message without an id".to_owned(), json);
+            return self.lifecycle.unmapped(cx, "message without an id");
         };
         let is_main = cx.path.is_empty();
         let role = match info.role.as_deref() {
@@ -236,7 +216,7 @@ impl OpenCode {
             _ if info.summary.is_true() => Role::Harness,
             _ => Role::Assistant,
         };
-        if self.messages.learn(&id, role) {
+        if self.learn_message(&id, role) {
             self.begin(cx);
         }
         if let Some(cwd) = info.path.take().cwd.take() {
@@ -252,7 +232,7 @@ impl OpenCode {
         if info.error.0.is_some() && self.lifecycle.has_run() {
             self.failed(cx, info.error, false);
         }
-        self.noise(cx, "message.updated", json);
+        self.noise(cx, "message.updated");
     }
 
     fn status<'c>(
@@ -260,53 +240,50 @@ impl OpenCode {
         cx: &mut FrameContext<'c>,
         properties: &Properties<'c>,
         whose: EventOwner,
-        json: &str,
     ) {
         let status: wire::Status<'c> = properties.status.parse().unwrap_or_default();
         match status.r#type.as_deref() {
-            Some("idle") if whose == EventOwner::Main => self.idle(cx, "session.status", json),
+            Some("idle") if whose == EventOwner::Main => self.idle(cx, "session.status"),
             Some("retry") => {
-                let said = status.message.raw().map(Text::from);
-                let text = said.unwrap_or(Text::new("the model's provider failed"));
-                let detail = properties.status.raw();
-                self.emit_notice(cx, Level::Warning, "api_retry", text, detail);
+                let text = status.message.text();
+                let notice = Notice {
+                    detail: properties.status.raw(),
+                    ..Notice::new(
+                        Level::Warning,
+                        "api_retry",
+                        text.unwrap_or(Text::new("the model's provider failed")),
+                    )
+                };
+                self.lifecycle.notice(cx, notice);
             }
             Some("busy") if whose == EventOwner::Main && !self.lifecycle.has_run() => {
                 self.begin(cx);
-                self.noise(cx, "session.status", json);
+                self.noise(cx, "session.status");
             }
-            _ => self.noise(cx, "session.status", json),
+            _ => self.noise(cx, "session.status"),
         }
     }
 
-    fn idle(&mut self, cx: &mut FrameContext<'_>, kind: &str, json: &str) {
+    fn idle(&mut self, cx: &mut FrameContext<'_>, kind: &str) {
         if self.lifecycle.has_run() {
             self.finish_idle(cx);
         } else {
-            self.noise(cx, kind, json);
+            self.noise(cx, kind);
         }
     }
 
     fn compacted(&mut self, cx: &mut FrameContext<'_>) {
         let id = compaction_id(cx);
         if !self.lifecycle.is_open(&id) {
-            let text = Text::new("the conversation was compacted");
-            return self.emit_notice(cx, Level::Info, "compacted", text, None);
+            let text = "the conversation was compacted";
+            return self.lifecycle.raise(cx, Level::Info, "compacted", text);
         }
-        self.lifecycle
-            .close(cx, &id, Status::Ok, |_: &mut Item<'_>| ());
+        self.lifecycle.close(cx, &id, Status::Ok, |_| ());
     }
 
-    fn permission<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut properties: Properties<'c>,
-        json: &str,
-    ) {
+    fn permission<'c>(&mut self, cx: &mut FrameContext<'c>, mut properties: Properties<'c>) {
         let Some(id) = properties.id.take() else {
-            return self
-                .lifecycle
-                .unmapped(cx, "permission without an id".to_owned(), json);
+            return self.lifecycle.unmapped(cx, "permission without an id");
         };
         let item = self.asked_item(cx, &mut properties);
         let call = item.as_ref().and_then(|it| self.lifecycle.open_tool(it));
@@ -314,7 +291,7 @@ impl OpenCode {
         let patterns = patterns.collect::<Vec<_>>().join(", ");
         let asks_for = properties.permission.take().or(properties.r#type.take());
         let asks_for = asks_for.unwrap_or(Cow::Borrowed("permission"));
-        let title = properties.title.raw().map(Text::from);
+        let title = properties.title.text();
         let title = match (title.filter(|it| !it.is_blank()), call) {
             (Some(title), _) => title,
             (None, Some(call)) => call.class.title.clone(),
@@ -322,46 +299,31 @@ impl OpenCode {
             (None, None) => Text::new(format!("{asks_for}: {patterns}")),
         };
         let input = call.and_then(|it| it.input.clone());
+        let tool = call.map_or(asks_for, |it| it.name.clone());
         let ask = Ask {
-            id: AskId::new(id),
-            kind: AskKind::Permission,
-            tool: call.map_or(asks_for, |it| it.name.clone()),
             item,
-            title,
             description: Some(Text::new(patterns)).filter(|it| !it.is_empty()),
             input: input.or(properties.metadata.raw()),
             suggestions: properties.always.raw(),
-            deadline: None,
+            ..Ask::new(AskId::new(id), AskKind::Permission, tool, title)
         };
         self.begin(cx);
         self.lifecycle.ask(cx, ask);
     }
 
-    fn question<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut properties: Properties<'c>,
-        json: &str,
-    ) {
+    fn question<'c>(&mut self, cx: &mut FrameContext<'c>, mut properties: Properties<'c>) {
         let Some(id) = properties.id.take() else {
-            return self
-                .lifecycle
-                .unmapped(cx, "question without an id".to_owned(), json);
+            return self.lifecycle.unmapped(cx, "question without an id");
         };
         let item = self.asked_item(cx, &mut properties);
         let questions: Vec<wire::Question<'c>> = properties.questions.parse().unwrap_or_default();
-        let first = questions.first().and_then(|it| it.question.raw());
-        let title = first.map(Text::from).filter(|it| !it.is_blank());
+        let title = questions.first().and_then(|it| it.question.text());
+        let title = title.filter(|it| !it.is_blank());
+        let title = title.unwrap_or(Text::new("question"));
         let ask = Ask {
-            id: AskId::new(id),
-            kind: AskKind::Question,
             item,
-            tool: Cow::Borrowed("question"),
-            title: title.unwrap_or(Text::new("question")),
-            description: None,
             input: properties.questions.raw(),
-            suggestions: None,
-            deadline: None,
+            ..Ask::new(AskId::new(id), AskKind::Question, "question", title)
         };
         self.begin(cx);
         self.lifecycle.ask(cx, ask);
@@ -386,16 +348,13 @@ impl OpenCode {
         cx: &mut FrameContext<'c>,
         kind: &str,
         mut properties: Properties<'c>,
-        json: &str,
     ) {
         let id = properties.request_id.take();
         let id = id
             .or(properties.permission_id.take())
             .or(properties.id.take());
         let Some(id) = id else {
-            return self
-                .lifecycle
-                .unmapped(cx, "reply without an id".to_owned(), json);
+            return self.lifecycle.unmapped(cx, "reply without an id");
         };
         let reply = properties.reply.take().or(properties.response.take());
         let decision = match (kind, reply.as_deref()) {
@@ -405,14 +364,12 @@ impl OpenCode {
             _ => Decision::Denied,
         };
         if !self.lifecycle.is_asked(&id) {
-            return self.noise(cx, kind, json);
+            return self.noise(cx, kind);
         }
         let settled = AskSettled {
-            id: AskId::new(id),
-            decision,
-            message: properties.message.raw().map(Text::from),
+            message: properties.message.text(),
             input: properties.answers.raw(),
-            remembered: None,
+            ..AskSettled::new(AskId::new(id), decision)
         };
         self.lifecycle.settle(cx, settled);
     }

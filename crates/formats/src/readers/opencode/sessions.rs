@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use model::{Item, ItemId, Status, Text};
 
 use super::{FrameContext, OpenCode};
+use crate::readers::recent::Recent;
 use crate::readers::subagents::{self, SubagentStart, item_id};
 use crate::wire::lenient::Any;
 
@@ -15,7 +16,7 @@ const MAX_TASKS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChildSessions {
-    children: Vec<ChildSession>,
+    children: Recent<ChildSession, MAX_CHILDREN>,
     /// Open calls of `task`, in the order they came.
     tasks: Vec<ItemId<'static>>,
 }
@@ -36,9 +37,6 @@ impl ChildSessions {
         if let Some(child) = self.children.iter_mut().find(|it| it.session == session) {
             child.parent = Some(parent.to_owned());
             return;
-        }
-        if self.children.len() >= MAX_CHILDREN {
-            self.children.remove(0);
         }
         self.children.push(ChildSession {
             session: session.to_owned(),
@@ -137,17 +135,13 @@ impl OpenCode {
         output: Any<'c>,
     ) {
         self.sessions.tasks.retain(|it| it != call);
-        let report = output.raw().map(|it| report(Text::from(it)));
-        self.lifecycle.close(
-            cx,
-            &item_id(call.as_str()),
-            status,
-            |item: &mut Item<'c>| {
-                if let Item::Subagent(subagent) = item {
-                    subagent.report = report;
-                }
-            },
-        );
+        let report = output.text().map(report);
+        let agent = item_id(call.as_str());
+        self.lifecycle.close(cx, &agent, status, |item| {
+            if let Item::Subagent(subagent) = item {
+                subagent.report = report;
+            }
+        });
     }
 }
 

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use model::{
-    Change, Channel, Denial, Diff, Item, ItemId, Location, Plan, Raw, Status, Text, Tool, ToolKind,
+    Change, Channel, Diff, Item, ItemId, Location, Plan, Raw, Status, Text, Tool, ToolKind,
     ToolResult, Why,
 };
 
 use serde_json::value::RawValue;
 
-use super::parts::{image_data, keep_time};
 use super::{FrameContext, OpenCode};
-use crate::readers::todos;
+use crate::readers::content::{self, ContentPiece};
+use crate::readers::plans;
 use crate::tools;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{Attachment, FileDiff, Metadata, Part, State};
@@ -26,9 +26,9 @@ const DENIED: &[&str] = &[
 const ABORTED: &[&str] = &["Tool execution aborted", "Aborted"];
 
 impl OpenCode {
-    pub(super) fn tool<'c>(&mut self, cx: &mut FrameContext<'c>, mut part: Part<'c>, json: &str) {
+    pub(super) fn tool<'c>(&mut self, cx: &mut FrameContext<'c>, mut part: Part<'c>) {
         let id = part.call_id.take().or(part.id.take());
-        if self.is_again(cx, id.as_deref(), json) {
+        if self.is_again(cx, id.as_deref()) {
             return;
         }
         let id = ItemId::new(id.unwrap_or(Cow::Borrowed("tool")));
@@ -37,10 +37,8 @@ impl OpenCode {
         cx.extra.append(state.extra());
         let is_done = matches!(state.status.as_deref(), Some("completed" | "error"));
         if is_done {
-            keep_time(cx, state.time);
-            if let Some(title) = state.title.raw() {
-                cx.extra.push((Cow::Borrowed("title"), title));
-            }
+            cx.keep("time", state.time);
+            cx.keep("title", state.title);
         }
         self.open_or_update(cx, &id, &mut part, &state, is_done);
         let kind = self.lifecycle.open_tool(&id).map(|it| it.class.kind);
@@ -83,32 +81,24 @@ impl OpenCode {
             return;
         }
         let name = part.tool.take().unwrap_or(Cow::Borrowed("unknown"));
-        let mut class = tools::classify(&name, input.as_ref(), self.about.cwd.as_deref());
-        if let Some(title) = title(state).filter(|_| class.kind == ToolKind::Other) {
-            class.title = title;
+        let mut tool = tools::call(id.clone(), name, input, self.about.cwd.as_deref());
+        tool.group = part.message_id.take();
+        if let Some(title) = title(state).filter(|_| tool.class.kind == ToolKind::Other) {
+            tool.class.title = title;
         }
-        let tool = Tool {
-            id: id.clone(),
-            group: part.message_id.take(),
-            name,
-            input,
-            class,
-            server_side: false,
-            result: None,
-        };
-        let before = cx.why;
-        if is_done && !is_open {
-            cx.why = Some(before.unwrap_or(Why::NeverOpened));
-        }
-        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
-        cx.why = before;
+        // `run` prints a call when it is over: its beginning was not seen.
+        let made_up = (is_done && !is_open).then_some(Why::NeverOpened);
+        cx.because(cx.why.or(made_up), |cx| {
+            self.lifecycle.open(cx, tool.into())
+        });
     }
 
     /// A command's output, which comes whole each time.
     fn printed_so_far(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>, output: Any<'_>) {
-        let Some(output) = output.raw().filter(Raw::is_string).map(Text::from) else {
+        let Some(output) = output.text().filter(|_| output.is_str()) else {
             return;
         };
+        // A pending call has printed nothing yet, and most calls never do.
         if !self.growing.has(id) {
             self.growing.begin(id, None);
         }
@@ -131,16 +121,17 @@ impl OpenCode {
         let status = verdict(tool, state, &metadata);
         let kind = tool.class.kind;
         if status == Status::Denied {
-            let denial = Denial {
-                tool: tool.name.clone(),
-                item: Some(id.clone().into_owned()),
-                input: tool.input.clone(),
-            };
-            self.run.denied(denial);
+            self.run.was_denied = true;
+            let tool = tool.clone();
+            self.lifecycle.deny(&tool);
         }
         if status == Status::Ok && kind == ToolKind::Todo {
-            let list = tool.input.as_ref().and_then(|it| todos::entries(it.get()));
-            let list = list.or_else(|| todos::entries(state.metadata.0?.get()));
+            let list = self
+                .lifecycle
+                .open_tool(id)
+                .and_then(|it| it.input.as_ref());
+            let list = list.and_then(|it| plans::entries(it.get()));
+            let list = list.or_else(|| plans::entries(state.metadata.0?.get()));
             self.show_plan(cx, list);
         }
         if kind == ToolKind::Task {
@@ -150,11 +141,10 @@ impl OpenCode {
             .error
             .raw()
             .filter(|_| state.status.as_deref() == Some("error"));
+        let content = error.unwrap_or_else(|| output(state));
         let result = ToolResult {
-            content: error.unwrap_or_else(|| output(state)),
-            is_error: status != Status::Ok,
             structured: state.metadata.raw(),
-            meta: None,
+            ..ToolResult::new(content, status != Status::Ok)
         };
         let title = title(state);
         self.lifecycle.close_tool(cx, id, status, result, |tool| {
@@ -182,37 +172,26 @@ impl OpenCode {
 
 /// The output as a string, or as blocks when pictures or files came with it.
 fn output<'c>(state: &State<'c>) -> Raw<'c> {
-    let text = state.output.raw().unwrap_or_else(|| Raw::of(&""));
     let attachments: Vec<&RawValue> = state.attachments.parse().unwrap_or_default();
+    let text = ContentPiece::Text(state.output.text().unwrap_or_default());
     if attachments.is_empty() {
-        return text;
+        return state.output.raw().unwrap_or_else(|| Raw::of(&""));
     }
-    let mut blocks = format!(r#"[{{"type":"text","text":{}}}"#, text.get());
-    for attachment in attachments {
-        blocks.push(',');
-        blocks.push_str(&image_block(attachment).unwrap_or_else(|| attachment.get().to_owned()));
-    }
-    blocks.push(']');
-    Raw::parse(blocks)
-}
-
-/// A picture as the block that results of other agents have for it.
-fn image_block(attachment: &RawValue) -> Option<String> {
-    let it: Attachment<'_> = serde_json::from_str(attachment.get()).ok()?;
-    let url = it.url.raw().map(Text::from)?;
-    let url = url.to_str();
-    let (media_type, data) = image_data(&url).filter(|(it, _)| it.starts_with("image/"))?;
-    let (media_type, data) = (Raw::of(&media_type), Raw::of(&data));
-    Some(format!(
-        r#"{{"type":"image","source":{{"type":"base64","media_type":{},"data":{}}}}}"#,
-        media_type.get(),
-        data.get()
-    ))
+    let parts = attachments.into_iter().map(|raw| {
+        let it: Attachment<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let picture = it.url.0.map(content::picture);
+        let is_picture = |it: &model::Part<'_>| {
+            matches!(it, model::Part::Image { media_type, .. } if media_type.starts_with("image/"))
+        };
+        let picture = picture.filter(is_picture);
+        ContentPiece::Part(picture.unwrap_or_else(|| model::Part::Other(Raw::borrowed(raw))))
+    });
+    content::content([text].into_iter().chain(parts).collect())
 }
 
 /// The agent's own title, with something in it.
 fn title<'c>(state: &State<'c>) -> Option<Text<'c>> {
-    let title = state.title.raw().filter(Raw::is_string).map(Text::from);
+    let title = state.title.text().filter(|_| state.title.is_str());
     title.filter(|it| !it.is_blank())
 }
 
@@ -220,9 +199,9 @@ fn title<'c>(state: &State<'c>) -> Option<Text<'c>> {
 /// for every other agent.
 fn verdict(tool: &Tool<'_>, state: &State<'_>, metadata: &Metadata<'_>) -> Status {
     if state.status.as_deref() == Some("error") {
-        let said = state.error.raw().map(Text::from).unwrap_or_default();
-        let said = said.to_str();
-        let begins_with = |words: &[&str]| words.iter().any(|it| said.starts_with(it));
+        let error = state.error.text().unwrap_or_default();
+        let error = error.to_str();
+        let begins_with = |words: &[&str]| words.iter().any(|it| error.starts_with(it));
         return if begins_with(DENIED) {
             Status::Denied
         } else if begins_with(ABORTED) {
@@ -243,45 +222,25 @@ fn verdict(tool: &Tool<'_>, state: &State<'_>, metadata: &Metadata<'_>) -> Statu
 /// What only the result tells about a call.
 fn refine<'r>(tool: &mut Tool<'r>, status: Status, mut metadata: Metadata<'r>) {
     let class = &mut tool.class;
-    match class.kind {
-        ToolKind::Shell => class.exit_code = metadata.exit.0.map(|it| it as i32),
-        ToolKind::Write if status == Status::Ok => {
-            class.change = match metadata.exists.0 {
-                Some(true) => Some(Change::Update),
-                Some(false) => Some(Change::Add),
-                None => None,
-            };
+    if class.kind == ToolKind::Shell {
+        class.exit_code = metadata.exit.0.map(|it| it as i32);
+    }
+    if class.kind == ToolKind::Write && status == Status::Ok {
+        let change = |exists| if exists { Change::Update } else { Change::Add };
+        class.change = metadata.exists.0.map(change);
+    }
+    if class.kind == ToolKind::Edit && status == Status::Ok {
+        class.change = Some(Change::Update);
+        if class.diffs.is_empty() {
+            let has_one = metadata.filediff.is_object();
+            let one = has_one.then(|| metadata.filediff.take());
+            let files = one.into_iter().chain(metadata.files.0);
+            class.diffs = files.filter_map(diff).collect();
         }
-        ToolKind::Edit if status == Status::Ok => {
-            class.change = Some(Change::Update);
-            if class.diffs.is_empty() {
-                let one = metadata
-                    .filediff
-                    .is_object()
-                    .then(|| metadata.filediff.take());
-                let files = one.into_iter().chain(metadata.files.0);
-                class.diffs = files.filter_map(diff).collect();
-            }
-            if class.paths.is_empty() {
-                let paths = class.diffs.iter().map(|it| it.path.clone());
-                class.paths = paths.map(|path| Location { path, line: None }).collect();
-            }
+        if class.paths.is_empty() {
+            let paths = class.diffs.iter().map(|it| it.path.clone());
+            class.paths = paths.map(|path| Location { path, line: None }).collect();
         }
-        ToolKind::Write
-        | ToolKind::Edit
-        | ToolKind::Read
-        | ToolKind::Delete
-        | ToolKind::Move
-        | ToolKind::Search
-        | ToolKind::Fetch
-        | ToolKind::WebSearch
-        | ToolKind::Mcp
-        | ToolKind::Task
-        | ToolKind::Todo
-        | ToolKind::Ask
-        | ToolKind::Think
-        | ToolKind::Mode
-        | ToolKind::Other => (),
     }
 }
 
@@ -290,7 +249,7 @@ fn diff(file: FileDiff<'_>) -> Option<Diff<'_>> {
     if let Some(new) = file.after.raw() {
         return Some(Diff {
             path,
-            old: file.before.raw().map(Text::from),
+            old: file.before.text(),
             new: Text::from(new),
         });
     }

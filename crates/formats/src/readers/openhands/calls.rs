@@ -3,32 +3,21 @@
 use std::borrow::Cow;
 
 use model::{
-    Change, Decision, Denial, Diff, Item, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus, Raw,
-    Reasoning, Role, Status, Text, Tool, ToolKind, ToolResult,
+    Change, Decision, Diff, Item, ItemId, Level, Message, Notice, Plan, PlanEntry, Raw, Reasoning,
+    Role, Status, Text, Tool, ToolKind, ToolResult,
 };
 
 use super::end::PossibleEnd;
 use super::texts::{self, ResponseThinking};
 use super::wire::{self, Action, Event, Observation};
-use super::{FrameContext, MAX_CARDS, MAX_SILENT, OpenHands};
+use super::{FrameContext, OpenHands};
 use crate::readers::acp_tool_content;
 use crate::readers::content::{self, ContentPiece};
+use crate::readers::plans::{self, MAX_ENTRIES};
 use crate::readers::subagents;
 use crate::tools;
 use crate::wire::lenient::{Any, Map};
 use crate::wire::openhands::{CALL_FAILED, CALL_LOST, CALL_STOPPED, RUN_ENDED, STREAM_ENDED};
-
-/// Calls without a result, remembered for the question whether they may run.
-const MAX_PENDING: usize = 256;
-/// Denied calls, repeated at the end of the run.
-const MAX_DENIALS: usize = 256;
-/// Entries kept; the rest of a longer plan is not shown.
-const MAX_ENTRIES: usize = 1024;
-
-#[derive(Clone, Debug)]
-pub(super) struct PendingCall {
-    pub(super) id: ItemId<'static>,
-}
 
 impl OpenHands {
     pub(super) fn is_call(&self, id: &str) -> bool {
@@ -53,29 +42,19 @@ impl OpenHands {
             (Some("FinishAction"), Some(message), _) => {
                 self.silence(event.tool_call_id.as_deref());
                 let text = Text::from_json(message);
-                if self.last_text.as_ref() != Some(&text) {
-                    self.close_message(
-                        cx,
-                        ItemId::new(id),
-                        Role::Assistant,
-                        group,
-                        text,
-                        Vec::new(),
-                    );
+                if self.lifecycle.answer.as_ref() != Some(&text) {
+                    let message = Message::new(ItemId::new(id), Role::Assistant, text);
+                    self.close_message(cx, Message { group, ..message });
                 }
                 self.ending = Some(PossibleEnd::by_message(cx));
             }
             (Some("ThinkAction"), _, Some(thought)) => {
                 self.silence(event.tool_call_id.as_deref());
                 let reasoning = Reasoning {
-                    id: ItemId::new(id),
                     group,
-                    text: Text::from_json(thought),
-                    signature: None,
-                    encrypted: None,
+                    ..Reasoning::new(ItemId::new(id), Text::from_json(thought))
                 };
-                self.lifecycle
-                    .close_text(cx, Item::Reasoning(reasoning), Status::Ok);
+                self.lifecycle.close_text(cx, reasoning.into(), Status::Ok);
             }
             _ => self.call(cx, id, group, &action, event),
         }
@@ -94,7 +73,7 @@ impl OpenHands {
         let input = input(action, event.action, arguments, &mut made);
         let name = event.tool_name.as_deref().unwrap_or_default();
         let mut class = tools::classify(name, input.as_ref(), self.cwd.as_deref());
-        let summary = event.summary.0.map(Text::from_json);
+        let summary = event.summary.text();
         // Where the model gave none, OpenHands makes one of the tool and its whole input.
         let is_made_up = |it: &Text<'_>| {
             let rest = it.to_str();
@@ -109,30 +88,22 @@ impl OpenHands {
             _ => ItemId::new(id),
         };
         let tool = Tool {
-            id: id.clone(),
             group,
-            name: Cow::Borrowed(name),
             input,
-            class,
-            server_side: false,
-            result: None,
+            ..Tool::new(id.clone(), name, class)
         };
         if tool.class.kind == ToolKind::Task {
             self.subagents.expect(&id, &cx.path);
         }
-        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
-        if self.pending.len() >= MAX_PENDING {
-            self.pending.remove(0);
-        }
-        self.pending.push(PendingCall { id });
+        self.lifecycle.open(cx, tool.into());
+        self.pending.push(id);
     }
 
     /// A call that is emitted as text: its result is empty.
     fn silence(&mut self, call: Option<&str>) {
-        if self.silent.len() >= MAX_SILENT {
-            self.silent.pop_front();
+        if let Some(call) = call {
+            self.silent.push(call.to_owned());
         }
-        self.silent.extend(call.map(str::to_owned));
     }
 
     fn is_silent(&mut self, call: &ItemId<'_>) -> bool {
@@ -146,19 +117,11 @@ impl OpenHands {
             Some(id) => ItemId::new(id.to_owned()),
             None => ItemId::new(self.id(cx)),
         };
-        self.pending.retain(|it| it.id != id);
+        self.pending.retain(|it| *it != id);
         if !self.lifecycle.is_open(&id) {
             let name = event.tool_name.as_deref().unwrap_or("unknown");
-            let tool = Tool {
-                id: id.clone(),
-                group: None,
-                name: Cow::Borrowed(name),
-                input: None,
-                class: tools::classify(name, None, None),
-                server_side: false,
-                result: None,
-            };
-            self.lifecycle.open_unseen(cx, Item::Tool(Box::new(tool)));
+            let tool = tools::call(id.clone(), name, None, None);
+            self.lifecycle.open_unseen(cx, tool.into());
         }
         id
     }
@@ -166,7 +129,7 @@ impl OpenHands {
     pub(super) fn observation<'c>(&mut self, cx: &mut FrameContext<'c>, mut event: Event<'c>) {
         let frame_id = self.id(cx);
         let extended = std::mem::take(&mut event.extended_content);
-        let call = ItemId::new(event.tool_call_id.as_deref().unwrap_or_default().to_owned());
+        let call = ItemId::new(event.tool_call_id.owned().unwrap_or_default());
         if !self.is_silent(&call) {
             self.observed(cx, &event);
         }
@@ -179,17 +142,15 @@ impl OpenHands {
         let mut observation: Observation<'c> = raw.parse().unwrap_or_default();
         let is_error = observation.is_error.is_true();
         let status = if is_error { Status::Error } else { Status::Ok };
-        self.settle(cx, &id, Decision::Allowed);
+        self.lifecycle.settle_item(cx, &id, Decision::Allowed);
         subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), status);
         if !is_error && observation.kind.as_deref() == Some("TaskTrackerObservation") {
             self.plan(cx, &observation);
         }
         let structured = raw.raw().filter(|_| has_more(&mut observation));
         let result = ToolResult {
-            content: content(&mut observation),
-            is_error,
             structured,
-            meta: None,
+            ..ToolResult::new(content(&mut observation), is_error)
         };
         self.lifecycle
             .close_tool(cx, &id, status, result, |tool| refine(tool, &observation));
@@ -197,20 +158,9 @@ impl OpenHands {
 
     fn plan(&mut self, cx: &mut FrameContext<'_>, observation: &Observation<'_>) {
         let tasks = observation.task_list.0.iter().take(MAX_ENTRIES);
-        let entry = |task: &wire::Task<'_>| PlanEntry {
-            key: None,
-            text: task
-                .title
-                .0
-                .map(Text::from_json)
-                .unwrap_or_default()
-                .into_owned(),
-            status: match task.status.as_deref() {
-                Some("in_progress") => PlanStatus::InProgress,
-                Some("done") => PlanStatus::Completed,
-                Some(_) | None => PlanStatus::Pending,
-            },
-            doing: None,
+        let entry = |task: &wire::Task<'_>| {
+            let text = task.title.text().unwrap_or_default();
+            PlanEntry::new(text.into_owned(), plans::status(task.status.as_deref()))
         };
         let plan = Plan {
             id: ItemId::new("plan"),
@@ -221,35 +171,28 @@ impl OpenHands {
 
     pub(super) fn rejection<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>) {
         let reason = event.rejection_reason.raw();
-        let call = ItemId::new(event.tool_call_id.as_deref().unwrap_or_default().to_owned());
+        let call = ItemId::new(event.tool_call_id.owned().unwrap_or_default());
         if self.is_silent(&call) {
             return self.not_done(cx, "rejected", reason);
         }
         let id = self.answered(cx, &event);
-        self.settle(cx, &id, Decision::Denied);
-        if let Some(tool) = self.lifecycle.open_tool(&id)
-            && self.denials.len() < MAX_DENIALS
-        {
-            self.denials.push(Denial {
-                tool: tool.name.clone(),
-                item: Some(id.clone()),
-                input: tool.input.clone(),
-            });
+        self.lifecycle.settle_item(cx, &id, Decision::Denied);
+        if let Some(tool) = self.lifecycle.open_tool(&id).cloned() {
+            self.lifecycle.deny(&tool);
         }
         let by_hook = event.rejection_source.as_deref() == Some("hook");
         let meta = by_hook.then(|| Raw::parse(r#"{"rejection_source":"hook"}"#.to_owned()));
+        let content = reason.unwrap_or_else(|| Raw::of(&"User rejected the action"));
         let result = ToolResult {
-            content: reason.unwrap_or_else(|| Raw::of(&"User rejected the action")),
-            is_error: true,
-            structured: None,
             meta,
+            ..ToolResult::new(content, true)
         };
         self.lifecycle
             .close_tool(cx, &id, Status::Denied, result, |_| ());
     }
 
     pub(super) fn agent_error<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>) {
-        let call = ItemId::new(event.tool_call_id.as_deref().unwrap_or_default().to_owned());
+        let call = ItemId::new(event.tool_call_id.owned().unwrap_or_default());
         if self.is_silent(&call) {
             return self.not_done(cx, "agent_error", event.error.raw());
         }
@@ -263,29 +206,20 @@ impl OpenHands {
             _ => None,
         };
         let status = made_up.unwrap_or(Status::Error);
-        self.settle(cx, &id, Decision::Allowed);
+        self.lifecycle.settle_item(cx, &id, Decision::Allowed);
         subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), status);
         if made_up.is_some() {
             return self.lifecycle.close(cx, &id, status, |_| ());
         }
-        let result = ToolResult {
-            content: error,
-            is_error: true,
-            structured: None,
-            meta: None,
-        };
+        let result = ToolResult::new(error, true);
         self.lifecycle.close_tool(cx, &id, status, result, |_| ());
     }
 
-    /// What the agent meant to say last was not accepted: it goes on.
+    /// The agent's last message was rejected: it continues.
     fn not_done(&mut self, cx: &mut FrameContext<'_>, code: &'static str, why: Option<Raw<'_>>) {
         self.ending = None;
-        let notice = Notice::new(
-            Level::Warning,
-            code,
-            why.map(Text::from).unwrap_or_default(),
-        );
-        self.lifecycle.notice(cx, notice);
+        let why = why.map(Text::from).unwrap_or_default();
+        self.lifecycle.raise(cx, Level::Warning, code, why);
     }
 
     /// A call that another agent made over ACP: every card says all that is known by then.
@@ -295,13 +229,10 @@ impl OpenHands {
             None => ItemId::new(self.id(cx)),
         };
         if self.ended_cards.iter().any(|it| it == id.as_str()) {
+            let text = Text::new("a card after the last one of its call");
             let notice = Notice {
                 item: Some(id),
-                ..Notice::new(
-                    Level::Debug,
-                    "late_card",
-                    Text::new("a card after the last one of its call"),
-                )
+                ..Notice::new(Level::Debug, "late_card", text)
             };
             return self.lifecycle.notice(cx, notice);
         }
@@ -315,36 +246,27 @@ impl OpenHands {
             self.work(cx);
         }
         let input = event.raw_input.raw();
-        let title = event.title.raw().map(Text::from);
+        let title = event.title.text();
         let kind = event.tool_kind.as_deref();
         let mut class = tools::classify_acp(None, kind, title, input.as_ref(), self.cwd.as_deref());
         let blocks = acp_tool_content::contents(event.content);
         if !blocks.diffs.is_empty() {
             class.diffs = blocks.diffs;
         }
-        let known = self
-            .lifecycle
-            .open_tool(&id)
-            .and_then(|it| it.input.clone());
+        let known = self.lifecycle.open_tool(&id);
+        let known = known.and_then(|it| it.input.clone());
+        // A card has one of ACP's kinds and no name.
+        let name = kind.unwrap_or("tool").to_owned();
         let mut tool = Tool {
-            id: id.clone(),
-            group: None,
-            name: Cow::Owned(kind.unwrap_or("tool").to_owned()),
             input: input.or(known),
-            class,
-            server_side: false,
-            result: None,
+            ..Tool::new(id.clone(), name, class)
         };
         let Some(status) = status else {
-            return self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+            return self.lifecycle.update(cx, tool.into());
         };
         tool.result = Some(result(event.raw_output, blocks.pieces, status));
-        self.lifecycle
-            .close_whole(cx, Item::Tool(Box::new(tool)), status);
-        if self.ended_cards.len() >= MAX_CARDS {
-            self.ended_cards.pop_front();
-        }
-        self.ended_cards.push_back(id.as_str().to_owned());
+        self.lifecycle.close_whole(cx, tool.into(), status);
+        self.ended_cards.push(id.as_str().to_owned());
     }
 }
 
@@ -356,10 +278,8 @@ fn result<'a>(output: Any<'a>, pieces: Vec<ContentPiece<'a>>, status: Status) ->
         output => (content::content(pieces), output),
     };
     ToolResult {
-        content,
-        is_error: status != Status::Ok,
         structured,
-        meta: None,
+        ..ToolResult::new(content, status != Status::Ok)
     }
 }
 
@@ -375,7 +295,7 @@ fn input<'m>(
         Some("ExternalToolAction") if action.args.0.is_some() => return action.args.raw(),
         _ => (),
     }
-    let text = arguments.0.map(Text::from_json);
+    let text = arguments.text();
     let text = text.as_ref().map(Text::to_str);
     if let Some(action) = fields.0
         && !text.as_deref().is_some_and(|it| is_more(it, action.get()))
@@ -451,21 +371,14 @@ fn refine<'c>(tool: &mut Tool<'c>, observation: &Observation<'c>) {
     tool.class.exit_code = exit_code
         .and_then(|it| i32::try_from(it).ok())
         .or(tool.class.exit_code);
-    let Some(new) = observation
-        .new_content
-        .0
-        .filter(|_| !observation.is_error.is_true())
-    else {
+    let new = observation.new_content.text();
+    let Some(new) = new.filter(|_| !observation.is_error.is_true()) else {
         return;
     };
-    let path = observation
-        .path
-        .0
-        .or(observation.file_path.0)
-        .map(Text::from_json);
+    let path = observation.path.text().or(observation.file_path.text());
     let path = path.or_else(|| tool.class.paths.first().map(|it| it.path.clone()));
     let is_new = observation.prev_exist.0 == Some(false);
-    let old = observation.old_content.0.map(Text::from_json);
+    let old = observation.old_content.text();
     if old.is_none() && !is_new {
         return;
     }
@@ -474,7 +387,7 @@ fn refine<'c>(tool: &mut Tool<'c>, observation: &Observation<'c>) {
         tool.class.diffs = vec![Diff {
             path,
             old: old.filter(|_| !is_new),
-            new: Text::from_json(new),
+            new,
         }];
     }
 }

@@ -4,29 +4,26 @@
 //! conversation of linkspan. OpenHands reports everything else itself, including prompts and
 //! interrupts.
 
-use model::{AskSettled, Decision, ItemId, Text};
+use model::{AskSettled, Decision, ItemId};
 
 use super::wire::Sent;
 use super::{FrameContext, OpenHands};
 use crate::wire::lenient::read;
 
 impl OpenHands {
-    pub(super) fn sent(&mut self, cx: &mut FrameContext<'_>, text: &str) {
+    pub(super) fn sent(&mut self, cx: &mut FrameContext<'_>) {
         let mut sent = Sent::default();
-        let is_read = read(text, &mut sent).is_ok();
+        let is_read = read(cx.message, &mut sent).is_ok();
         match sent.r#type.as_deref().filter(|_| is_read) {
             Some("answer") => self.answer(cx, &sent),
             Some("open") => self.is_ours = true,
             Some("prompt" | "interrupt" | "model" | "permissions") => (),
-            _ => {
-                let what = "message to the agent".to_owned();
-                self.lifecycle.unmapped(cx, what, text);
-            }
+            _ => self.lifecycle.unmapped(cx, "message to the agent"),
         }
     }
 
     fn answer(&mut self, cx: &mut FrameContext<'_>, sent: &Sent<'_>) {
-        let call = ItemId::new(sent.call.as_deref().unwrap_or_default().to_owned());
+        let call = ItemId::new(sent.call.owned().unwrap_or_default());
         let Some(id) = self.lifecycle.ask_of_item(&call) else {
             return;
         };
@@ -36,11 +33,8 @@ impl OpenHands {
             (false, _) => Decision::Denied,
         };
         let settled = AskSettled {
-            id,
-            decision,
-            message: sent.reason.0.map(Text::from_json),
-            input: None,
-            remembered: None,
+            message: sent.reason.text(),
+            ..AskSettled::new(id, decision)
         };
         self.lifecycle.settle(cx, settled);
     }

@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 
-use model::{Cause, Level, Notice, Outcome, RunEnded, RunError, Text, Timestamp};
+use model::{Cause, Level, Notice, Outcome, RunEnded, RunError, Text};
 
 use super::wire::Event;
 use super::{FrameContext, OpenHands};
 use crate::readers::RunEnds;
+use crate::readers::lifecycle::HeldFrame;
 use crate::readers::machine::MessageReader as _;
 
 /// What looks like the end of the run, and where it was seen.
@@ -20,9 +21,7 @@ pub(super) struct PossibleEnd {
     error: Option<RunError<'static>>,
     /// Reported by a status: what follows is another run.
     is_certain: bool,
-    at: Option<Timestamp>,
-    frame: Option<u64>,
-    native: Option<String>,
+    frame: HeldFrame,
 }
 
 impl PossibleEnd {
@@ -31,9 +30,7 @@ impl PossibleEnd {
             outcome,
             error,
             is_certain: false,
-            at: cx.at,
-            frame: cx.frame,
-            native: cx.native.as_deref().map(str::to_owned),
+            frame: cx.hold(),
         }
     }
 
@@ -44,7 +41,7 @@ impl PossibleEnd {
 }
 
 impl OpenHands {
-    /// The user speaks: what looked like an end was one.
+    /// A message of the user: what looked like an end was one.
     pub(super) fn begin(&mut self, cx: &mut FrameContext<'_>) {
         self.finish_ending(cx);
         self.lifecycle.start_run(cx, Cause::Prompt);
@@ -69,8 +66,7 @@ impl OpenHands {
         code: &'static str,
         text: &'static str,
     ) {
-        let notice = Notice::new(Level::Info, code, Text::new(text));
-        self.lifecycle.notice(cx, notice);
+        self.lifecycle.raise(cx, Level::Info, code, text);
         if self.lifecycle.has_run() && self.ending.is_none() {
             self.ending = Some(PossibleEnd::new(cx, Outcome::Aborted, Some(aborted())));
         }
@@ -84,7 +80,7 @@ impl OpenHands {
     ) {
         self.lifecycle.start_run(cx, Cause::Prompt);
         let code = event.code.as_deref().unwrap_or("error").to_owned();
-        let detail = event.detail.0.map(Text::from_json).unwrap_or_default();
+        let detail = event.detail.text().unwrap_or_default();
         let outcome = if was_interrupt {
             Outcome::Aborted
         } else {
@@ -93,8 +89,8 @@ impl OpenHands {
         let error = RunError::new(Cow::Owned(code), detail.into_owned());
         // The classification that comes along stays with the event that can hold it.
         if !cx.extra.is_empty() {
-            let notice = Notice::new(Level::Debug, "error", error.message.by_ref());
-            self.lifecycle.notice(cx, notice);
+            let text = error.message.by_ref();
+            self.lifecycle.raise(cx, Level::Debug, "error", text);
         }
         self.ending = Some(PossibleEnd::new(cx, outcome, Some(error)));
     }
@@ -119,20 +115,19 @@ impl OpenHands {
         if !self.lifecycle.has_run() {
             return;
         }
-        let is_told = |it: &PossibleEnd| it.error.is_some() && outcome == Outcome::Failed;
-        let mut ending = match self.ending.take().filter(is_told) {
-            Some(told) => PossibleEnd {
-                outcome: told.outcome,
-                error: told.error,
+        let has_reason = |it: &PossibleEnd| it.error.is_some() && outcome == Outcome::Failed;
+        let mut ending = match self.ending.take().filter(has_reason) {
+            Some(known) => PossibleEnd {
+                outcome: known.outcome,
+                error: known.error,
                 ..PossibleEnd::new(cx, outcome, None)
             },
             None => PossibleEnd::new(cx, outcome, error),
         };
         // A pause may be taken back; the other statuses end what the agent was asked for.
         ending.is_certain = status != "paused";
-        let is_waited_for = self.run_ends == RunEnds::AtResult;
         self.ending = Some(ending);
-        if is_waited_for {
+        if self.lifecycle.run_ends == RunEnds::AtResult {
             self.finish_ending(cx);
         }
     }
@@ -151,28 +146,20 @@ impl OpenHands {
         let Some(ending) = self.ending.take() else {
             return;
         };
-        let before = (
-            cx.native.take(),
-            cx.at,
-            cx.frame,
-            std::mem::take(&mut cx.extra),
-        );
-        (cx.at, cx.frame) = (ending.at, ending.frame);
-        cx.native = ending.native.map(Cow::Owned);
-        self.end_run(cx, RunEnded::new(ending.outcome, ending.error));
-        (cx.native, cx.at, cx.frame, cx.extra) = before;
+        let ended = RunEnded::new(ending.outcome, ending.error);
+        cx.as_of(ending.frame, |cx| self.end_run(cx, ended));
     }
 
     pub(super) fn finish_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
         self.ending = None;
-        ended.answer = self.last_text.take();
-        ended.denials = std::mem::take(&mut self.denials);
         self.used.end(&mut ended);
         if ended.outcome == Outcome::Completed {
             self.subagents.run_ended(&mut self.lifecycle, cx);
         }
         self.lifecycle.end_run(cx, ended);
-        self.forget_streams();
+        // Text that streamed, and that no event will repeat.
+        self.streams.text = None;
+        self.streams.reasoning = None;
         self.pending.clear();
         self.silent.clear();
         self.compaction = None;

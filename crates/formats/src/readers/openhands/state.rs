@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskKind, AskSettled, Basis, Body, Cause, Decision, Level, ModelUsage, Raw,
-    RunEnded, Scope, Tokens, Usage,
+    Ask, AskId, AskKind, Basis, Body, Cause, Decision, Level, ModelUsage, Raw, RunEnded, Scope,
+    Tokens, Usage,
 };
 use serde_json::json;
 
@@ -28,42 +28,37 @@ pub(super) struct ConversationUsage {
 }
 
 impl OpenHands {
-    pub(super) fn state<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>, json: &'c str) {
+    pub(super) fn state<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>) {
         match (event.key.as_deref(), event.value.0) {
             (Some("execution_status"), Some(value)) => {
-                let status: Option<Cow<'_, str>> = serde_json::from_str(value.get()).ok();
-                match status {
-                    Some(status) => {
-                        if status == "finished" && self.lifecycle.n_runs() == 0 {
-                            // A run without text.
-                            self.lifecycle.start_run(cx, Cause::Prompt);
-                        }
-                        self.status(cx, &status);
-                    }
-                    None => {
-                        self.lifecycle
-                            .unmapped(cx, "a status that is no word".to_owned(), json)
-                    }
+                let Ok(status) = serde_json::from_str::<Cow<'_, str>>(value.get()) else {
+                    return self.lifecycle.unmapped(cx, "a status that is no word");
+                };
+                if status == "finished" && self.lifecycle.n_runs() == 0 {
+                    // A run without text.
+                    self.lifecycle.start_run(cx, Cause::Prompt);
                 }
+                self.status(cx, &status);
             }
             (Some("stats"), Some(_)) => self.stats(cx, event.value),
-            (Some("full_state"), Some(_)) => self.full_state(cx, event.value, json),
+            (Some("full_state"), Some(_)) => self.full_state(cx, event.value),
             (key, _) => {
                 let text = format!("state: {}", key.unwrap_or("unknown"));
-                self.emit_notice(cx, Level::Debug, "state", &text, json);
+                self.lifecycle
+                    .raise_with_message(cx, Level::Debug, "state", text);
             }
         }
     }
 
-    fn full_state<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>, json: &str) {
+    fn full_state<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let state: FullState<'c> = value.parse().unwrap_or_default();
         if let Some(id) = state.id.as_deref().filter(|it| !it.is_empty()) {
             if !self.accepts_session(cx, id) {
                 return;
             }
             let own = |it: &Option<String>| it.clone().map(Cow::Owned);
-            self.cwd = state.workspace.working_dir.as_deref().map(str::to_owned);
-            self.model = state.agent.llm.model.as_deref().map(str::to_owned);
+            self.cwd = state.workspace.working_dir.owned();
+            self.model = state.agent.llm.model.owned();
             let bound = model::SessionBound {
                 model: own(&self.model),
                 cwd: own(&self.cwd),
@@ -71,7 +66,9 @@ impl OpenHands {
             };
             self.lifecycle.bind(cx, bound);
         }
-        self.emit_notice(cx, Level::Debug, "state", "state: full_state", json);
+        let text = "state: full_state";
+        self.lifecycle
+            .raise_with_message(cx, Level::Debug, "state", text);
         self.stats(cx, state.stats);
         if !self.lifecycle.has_run() {
             // Earlier usage belongs to no run of this stream.
@@ -96,28 +93,20 @@ impl OpenHands {
             if context.is_none() {
                 context = per_turn.map(|it| (it, metrics.model_name.as_deref()));
             }
+            let model = metrics.model_name.owned();
+            let model = model.unwrap_or_else(|| "default".to_owned());
             self.used.now.push(ModelUsage {
-                model: Cow::Owned(
-                    metrics
-                        .model_name
-                        .as_deref()
-                        .unwrap_or("default")
-                        .to_owned(),
-                ),
-                tokens: tokens(id, usage),
                 cost_usd: metrics.accumulated_cost.0,
                 context_window: usage.context_window.as_u64().filter(|it| *it > 0),
+                ..ModelUsage::new(model, tokens(id, usage))
             });
         }
         let total = |sum: Tokens, it: &ModelUsage<'_>| sum.plus(&it.tokens);
         let tokens = self.used.now.iter().fold(Tokens::default(), total);
         let usage = Usage {
-            scope: Scope::Session,
-            basis: Basis::Cumulative,
-            tokens,
-            model: None,
             cost_usd: self.used.cost_usd(),
             detail: value.raw(),
+            ..Usage::new(Scope::Session, Basis::Cumulative, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
         if let Some((tokens, model)) = context.filter(|it| it.0 != self.used.context) {
@@ -128,67 +117,41 @@ impl OpenHands {
 
     /// How full the model's context was; OpenHands does not tell input and output apart there.
     fn context(&mut self, cx: &mut FrameContext<'_>, tokens: u64, model: Option<&str>) {
+        let tokens = Tokens {
+            input: tokens,
+            ..Tokens::default()
+        };
         let usage = Usage {
-            scope: Scope::Call,
-            basis: Basis::Cumulative,
-            tokens: Tokens {
-                input: tokens,
-                ..Tokens::default()
-            },
             model: model.map(Cow::Borrowed),
-            cost_usd: None,
-            detail: None,
+            ..Usage::new(Scope::Call, Basis::Cumulative, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
 
     /// The agent waits: every call without a result needs a permission.
     pub(super) fn ask(&mut self, cx: &mut FrameContext<'_>) {
-        for pending in self.pending.clone() {
-            let Some(tool) = self.lifecycle.open_tool(&pending.id) else {
+        for call in self.pending.iter().cloned() {
+            let Some(tool) = self.lifecycle.open_tool(&call) else {
                 continue;
             };
-            let (title, input) = (tool.class.title.clone(), tool.input.clone());
             // In Claude Code's format, which clients that show suggestions know.
             let rules = || Raw::of(&json!([{"rules": [{"toolName": tool.name}]}]));
-            let suggestions = self.is_ours.then(rules);
+            let id = AskId::new(call.as_str().to_owned());
+            let (name, title) = (tool.name.to_string(), tool.class.title.clone());
             let ask = Ask {
-                id: AskId::new(pending.id.as_str().to_owned()),
-                kind: AskKind::Permission,
-                tool: Cow::Owned(tool.name.to_string()),
-                item: Some(pending.id),
-                title,
-                description: None,
-                input,
-                suggestions,
-                deadline: None,
+                item: Some(call),
+                input: tool.input.clone(),
+                suggestions: self.is_ours.then(rules),
+                ..Ask::new(id, AskKind::Permission, name, title)
             };
             self.lifecycle.ask(cx, ask);
         }
     }
 
-    /// The agent goes on: what it waited for was allowed.
+    /// The agent continues: what it waited for was allowed.
     pub(super) fn allow(&mut self, cx: &mut FrameContext<'_>) {
-        for pending in self.pending.clone() {
-            self.settle(cx, &pending.id, Decision::Allowed);
-        }
-    }
-
-    pub(super) fn settle(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        call: &model::ItemId<'_>,
-        decision: Decision,
-    ) {
-        if let Some(id) = self.lifecycle.ask_of_item(call) {
-            let settled = AskSettled {
-                id,
-                decision,
-                message: None,
-                input: None,
-                remembered: None,
-            };
-            self.lifecycle.settle(cx, settled);
+        for call in self.pending.iter() {
+            self.lifecycle.settle_item(cx, call, Decision::Allowed);
         }
     }
 }
@@ -214,26 +177,17 @@ impl ConversationUsage {
         }
         let total = |sum: Tokens, it: &ModelUsage<'_>| sum.plus(&it.tokens);
         ended.session_cost_usd = self.cost_usd();
-        ended.usage = Some(Usage {
-            scope: Scope::Run,
-            basis: Basis::Delta,
-            tokens: models.iter().fold(Tokens::default(), total),
-            model: None,
-            cost_usd: None,
-            detail: None,
-        });
+        let tokens = models.iter().fold(Tokens::default(), total);
+        ended.usage = Some(Usage::new(Scope::Run, Basis::Delta, tokens));
         ended.models = models;
         self.before.clone_from(&self.now);
     }
 }
 
 fn tokens(usage_id: &str, usage: &wire::TokenUsage<'_>) -> Tokens {
-    let count = |it: crate::wire::lenient::Num| it.as_u64().unwrap_or_default();
-    let (cache_read, cache_write) = (
-        count(usage.cache_read_tokens),
-        count(usage.cache_write_tokens),
-    );
-    let prompt = count(usage.prompt_tokens);
+    let cache_read = usage.cache_read_tokens.count();
+    let cache_write = usage.cache_write_tokens.count();
+    let prompt = usage.prompt_tokens.count();
     let cached = cache_read.saturating_add(cache_write);
     // litellm, which OpenHands itself uses, counts cached tokens in; what is written by linkspan does not.
     let is_apart = usage_id == ACP_MANAGED || AGENTS.iter().any(|it| it.usage_id == usage_id);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Channel, Item, ItemId, Message, Origin, Part, Reasoning, Role, Status, Text};
+use model::{Channel, ItemId, Message, Origin, Reasoning, Role, Status, Text};
 
 use super::end::PossibleEnd;
 use super::wire::{self, Event};
@@ -14,8 +14,8 @@ use crate::wire::lenient::{Any, Boxed, List, Words};
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamedItems {
     n: u64,
-    text: Option<ItemId<'static>>,
-    reasoning: Option<ItemId<'static>>,
+    pub(super) text: Option<ItemId<'static>>,
+    pub(super) reasoning: Option<ItemId<'static>>,
 }
 
 /// What a model thought for one response, in the forms OpenHands has for it.
@@ -45,11 +45,12 @@ impl OpenHands {
             _ => Role::Harness,
         };
         let sender = event.sender.take();
+        // A message that names a call as its sender comes from the sub-agent of that call.
         let call = sender.as_deref().filter(|it| self.is_call(it));
         let call = call.map(str::to_owned);
         if let Some(sender) = sender.filter(|_| call.is_none()) {
-            cx.extra
-                .push((Cow::Borrowed("sender"), model::Raw::of(&sender)));
+            let sender = model::Raw::of(&sender);
+            cx.extra.push((Cow::Borrowed("sender"), sender));
         }
         match (role, &call) {
             (Role::User, None) => self.begin(cx),
@@ -71,7 +72,12 @@ impl OpenHands {
         if role == Role::User {
             cx.origin = Origin::Client;
         }
-        self.close_message(cx, ItemId::new(id.clone()), role, group, text, parts);
+        let message = Message {
+            group,
+            parts,
+            ..Message::new(ItemId::new(id.clone()), role, text)
+        };
+        self.close_message(cx, message);
         if role == Role::Assistant && cx.path.is_empty() {
             self.ending = Some(PossibleEnd::by_message(cx));
         }
@@ -91,7 +97,11 @@ impl OpenHands {
         }
         cx.origin = Origin::Agent;
         let id = ItemId::new(format!("{id}.extended"));
-        self.close_message(cx, id, Role::Harness, None, text, parts);
+        let message = Message {
+            parts,
+            ..Message::new(id, Role::Harness, text)
+        };
+        self.close_message(cx, message);
     }
 
     /// The words before a call; each block is a message of the response.
@@ -105,56 +115,38 @@ impl OpenHands {
         let texts = thought.0.into_iter().filter_map(|it| it.text.0);
         let mut texts: Vec<Text<'c>> = texts.map(Text::from_json).collect();
         texts.retain(|it| !it.is_empty());
+        // What streamed was one text; the event has it in blocks.
         if let Some(streamed) = self.streams.text.take() {
             if texts.is_empty() {
                 return self.lifecycle.close(cx, &streamed, Status::Ok, |_| ());
             }
             let text = content::joined(texts, "");
-            return self.close_message(
-                cx,
-                streamed,
-                Role::Assistant,
-                group.cloned(),
-                text,
-                Vec::new(),
-            );
+            let message = Message::new(streamed, Role::Assistant, text);
+            let group = group.cloned();
+            return self.close_message(cx, Message { group, ..message });
         }
         for (n, text) in texts.into_iter().enumerate() {
             let id = ItemId::new(format!("{id}.thought{n}"));
-            self.close_message(cx, id, Role::Assistant, group.cloned(), text, Vec::new());
+            let message = Message {
+                group: group.cloned(),
+                ..Message::new(id, Role::Assistant, text)
+            };
+            self.close_message(cx, message);
         }
     }
 
     /// A message that is whole; the one that streamed, if its text did.
-    pub(super) fn close_message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        id: ItemId<'c>,
-        role: Role,
-        group: Option<Cow<'c, str>>,
-        text: Text<'c>,
-        parts: Vec<Part<'c>>,
-    ) {
-        let streamed = if role == Role::Assistant && cx.path.is_empty() {
-            self.streams.text.take()
-        } else {
-            None
-        };
-        if text.is_empty() && parts.is_empty() && streamed.is_none() {
+    pub(super) fn close_message(&mut self, cx: &mut FrameContext<'_>, mut message: Message<'_>) {
+        let is_answer = message.role == Role::Assistant && cx.path.is_empty();
+        if is_answer && let Some(streamed) = self.streams.text.take() {
+            message.id = streamed;
+        } else if message.text.is_empty() && message.parts.is_empty() {
             return;
         }
-        if role == Role::Assistant && cx.path.is_empty() && !text.is_empty() {
-            self.last_text = Some(text.clone().into_owned());
+        if is_answer {
+            self.lifecycle.note_answer(cx, &message.text);
         }
-        let message = Message {
-            id: streamed.unwrap_or(id.into_owned()),
-            role,
-            group,
-            text,
-            parts,
-        };
-        self.lifecycle
-            .close_text(cx, Item::Message(message), Status::Ok);
+        self.lifecycle.close_text(cx, message.into(), Status::Ok);
     }
 
     /// Shows what was thought, each part once.
@@ -176,73 +168,39 @@ impl OpenHands {
         }
         let mut key = streamed;
         for (n, thought) in thoughts.drain(..).enumerate() {
+            let id = || ItemId::new(format!("{id}.reasoning{n}"));
             let reasoning = Reasoning {
-                id: key
-                    .take()
-                    .unwrap_or_else(|| ItemId::new(format!("{id}.reasoning{n}"))),
                 group: group.cloned(),
-                text: thought.text,
                 signature: thought.signature,
                 encrypted: thought.encrypted,
+                ..Reasoning::new(key.take().unwrap_or_else(id), thought.text)
             };
-            self.lifecycle
-                .close_text(cx, Item::Reasoning(reasoning), Status::Ok);
+            self.lifecycle.close_text(cx, reasoning.into(), Status::Ok);
         }
     }
 
     pub(super) fn delta(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>) {
         self.work(cx);
-        if let Some(text) = event.reasoning_content.0.map(Text::from_json) {
-            let key = match &self.streams.reasoning {
-                Some(key) => key.clone(),
-                None => self.open_reasoning(cx),
-            };
+        if let Some(text) = event.reasoning_content.text() {
+            let key = self.streams.reasoning.clone().unwrap_or_else(|| {
+                let key = self.streams.next();
+                let reasoning = Reasoning::new(key.clone(), Text::EMPTY);
+                self.lifecycle.open(cx, reasoning.into());
+                key
+            });
+            self.streams.reasoning = Some(key.clone());
             self.lifecycle.delta(cx, &key, Channel::Text, text);
         }
-        let text = event.content.0.map(Text::from_json);
-        if let Some(text) = text.filter(|it| !it.is_empty()) {
-            let key = match &self.streams.text {
-                Some(key) => key.clone(),
-                None => self.open_text(cx),
-            };
+        if let Some(text) = event.content.filled_text() {
+            let key = self.streams.text.clone().unwrap_or_else(|| {
+                let key = self.streams.next();
+                let message = Message::new(key.clone(), Role::Assistant, Text::EMPTY);
+                self.lifecycle.open(cx, message.into());
+                key
+            });
+            self.streams.text = Some(key.clone());
             self.lifecycle.delta(cx, &key, Channel::Text, text);
         }
-    }
-
-    fn open_reasoning(&mut self, cx: &mut FrameContext<'_>) -> ItemId<'static> {
-        self.streams.n += 1;
-        let key = ItemId::new(format!("stream-{}", self.streams.n));
-        self.streams.reasoning = Some(key.clone());
-        let reasoning = Reasoning {
-            id: key.clone(),
-            group: None,
-            text: Text::EMPTY,
-            signature: None,
-            encrypted: None,
-        };
-        self.lifecycle.open(cx, Item::Reasoning(reasoning));
-        key
-    }
-
-    fn open_text(&mut self, cx: &mut FrameContext<'_>) -> ItemId<'static> {
-        self.streams.n += 1;
-        let key = ItemId::new(format!("stream-{}", self.streams.n));
-        self.streams.text = Some(key.clone());
-        let message = Message {
-            id: key.clone(),
-            role: Role::Assistant,
-            group: None,
-            text: Text::EMPTY,
-            parts: Vec::new(),
-        };
-        self.lifecycle.open(cx, Item::Message(message));
-        key
-    }
-
-    /// Text that streamed and that no event will repeat.
-    pub(super) fn forget_streams(&mut self) {
-        self.streams.text = None;
-        self.streams.reasoning = None;
     }
 
     /// The summary as the model sees it; the condensation event before it already has it.
@@ -252,21 +210,29 @@ impl OpenHands {
         if condensation.is_some() && condensation == self.last_condensation.as_deref() {
             return;
         }
-        let text = event.summary.0.map(Text::from_json).unwrap_or_default();
-        self.close_message(cx, ItemId::new(id), Role::Harness, None, text, Vec::new());
+        let text = event.summary.text().unwrap_or_default();
+        let message = Message::new(ItemId::new(id), Role::Harness, text);
+        self.close_message(cx, message);
+    }
+}
+
+impl StreamedItems {
+    fn next(&mut self) -> ItemId<'static> {
+        self.n += 1;
+        ItemId::new(format!("stream-{}", self.n))
     }
 }
 
 impl<'a> ResponseThinking<'a> {
     fn thoughts(self, is_streamed: bool) -> Vec<ThinkingBlock<'a>> {
-        let text = |it: Any<'a>| it.0.map(Text::from_json).filter(|it| !it.is_empty());
-        let whole = text(self.content);
+        let whole = self.content.filled_text();
         let blocks = self.blocks.0.into_iter().map(|block| ThinkingBlock {
-            text: text(block.thinking).unwrap_or_default(),
-            signature: text(block.signature),
-            encrypted: text(block.data),
+            text: block.thinking.filled_text().unwrap_or_default(),
+            signature: block.signature.filled_text(),
+            encrypted: block.data.filled_text(),
         });
         let mut thoughts: Vec<ThinkingBlock<'a>> = blocks.filter(|it| !it.is_empty()).collect();
+        // Providers send their reasoning in up to three forms, which repeat each other.
         if let Some(whole) = &whole {
             let n_seen = thoughts.iter().filter(|it| !it.text.is_empty()).count();
             let is_same = is_all_of(whole, &thoughts);
@@ -288,17 +254,16 @@ impl<'a> ResponseThinking<'a> {
         }
         let mut item = self.item;
         let item = item.take();
-        let said = if item.content.0.is_empty() {
-            item.summary.0
-        } else {
-            item.content.0
+        let parts = match item.content.0.is_empty() {
+            true => item.summary.0,
+            false => item.content.0,
         };
-        let said = said.into_iter().filter_map(text).collect();
-        let said = Some(content::joined(said, "\n\n")).filter(|it| Some(it) != whole.as_ref());
+        let parts = parts.into_iter().filter_map(Any::filled_text).collect();
+        let text = Some(content::joined(parts, "\n\n")).filter(|it| Some(it) != whole.as_ref());
         let last = ThinkingBlock {
-            text: said.unwrap_or_default(),
+            text: text.unwrap_or_default(),
             signature: None,
-            encrypted: text(item.encrypted_content),
+            encrypted: item.encrypted_content.filled_text(),
         };
         thoughts.extend(Some(last).filter(|it| !it.is_empty()));
         thoughts
@@ -336,12 +301,7 @@ pub(super) fn contents<'a>(words: Words<'a, wire::Content<'a>>) -> Vec<ContentPi
     };
     let mut pieces = Vec::new();
     for block in blocks {
-        pieces.extend(
-            block
-                .text
-                .0
-                .map(|it| ContentPiece::Text(Text::from_json(it))),
-        );
+        pieces.extend(block.text.text().map(ContentPiece::Text));
         let urls = block.image_urls.0.into_iter().filter_map(|it| it.0);
         pieces.extend(urls.map(|it| ContentPiece::Part(content::picture(it))));
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolResult};
+use model::{Channel, Item, ItemId, Raw, Status, Text, ToolResult};
 
 use super::output::{OutputKind, status};
 use super::{FrameContext, OpenResponses};
@@ -26,32 +26,20 @@ impl OpenResponses {
         let slot = &self.output.slots[at];
         let id = item.call_id.0.as_deref().filter(|it| !it.is_empty());
         let id = ItemId::new(id.unwrap_or(&slot.id).to_owned());
-        let name = item.name.take().unwrap_or_default().into_owned();
-        let name = if name.is_empty() {
-            "unknown".to_owned()
-        } else {
-            name
-        };
-        let tool = Tool {
-            id: id.clone(),
-            group: self.group(),
-            class: tools::classify(&name, None, None),
-            name: Cow::Owned(name),
-            input: None,
-            server_side: false,
-            result: None,
-        };
-        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        let name = item.name.take().filter(|it| !it.is_empty());
+        let name = name.map_or_else(|| "unknown".to_owned(), Cow::into_owned);
+        let mut tool = tools::call(id.clone(), name, None, None);
+        tool.group = self.group();
+        self.lifecycle.open(cx, tool.into());
         self.output.slots[at].key = Some(id);
     }
 
     pub(super) fn input_delta<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
-        let Some(text) = line.delta.0.map(Text::from_json) else {
+        let Some(text) = line.delta.text() else {
             return;
         };
-        let index = (line.output_index.as_u64(), line.item_id.as_deref());
-        let hosted = self.output.find(index.0, index.1, Some(OutputKind::Hosted));
-        let at = match hosted {
+        let (index, id) = (line.output_index.as_u64(), line.item_id.as_deref());
+        let at = match self.output.find(index, id, Some(OutputKind::Hosted)) {
             Some(at) => at,
             None => self.slot(cx, line, OutputKind::Call),
         };
@@ -75,14 +63,11 @@ impl OpenResponses {
     ) {
         cx.extra.clear();
         let (index, id) = (line.output_index.as_u64(), line.item_id.as_deref());
-        if self
-            .output
-            .find(index, id, Some(OutputKind::Hosted))
-            .is_some()
-        {
+        let hosted = self.output.find(index, id, Some(OutputKind::Hosted));
+        if hosted.is_some() {
             return; // The item says it once more.
         }
-        let Some(text) = whole.0.map(Text::from_json) else {
+        let Some(text) = whole.text() else {
             return;
         };
         let at = self.slot(cx, line, OutputKind::Call);
@@ -124,7 +109,7 @@ impl OpenResponses {
         tool.id = key;
         tool.class = tools::classify(&tool.name, Some(&input.by_ref()), None).into_owned();
         tool.input = Some(input);
-        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        self.lifecycle.update(cx, tool.into());
     }
 
     pub(super) fn call_done<'c>(
@@ -137,8 +122,9 @@ impl OpenResponses {
             self.open_call(cx, at, item);
         }
         let held = std::mem::take(&mut self.output.slots[at].held);
-        let said = item.arguments.0.or(item.input.0).map(Text::from_json);
-        let input = said.filter(|it| !it.is_empty()).unwrap_or(Text::new(held));
+        let input = item.arguments.text().or(item.input.text());
+        let input = input.filter(|it| !it.is_empty());
+        let input = input.unwrap_or(Text::new(held));
         self.set_input(cx, at, &input);
         if item.status.as_deref() == Some("incomplete") {
             // It cannot be answered: the end of the run closes it.
@@ -156,16 +142,12 @@ impl OpenResponses {
         };
         let key = ItemId::new(call.into_owned());
         if self.lifecycle.open_tool(&key).is_none() {
-            let tool = unknown_call(&key, self.group(), None);
+            let tool = self.unknown_call(key.clone(), None);
             self.lifecycle.open_unseen(cx, tool);
         }
         let status = status(item.status.as_deref());
-        let result = ToolResult {
-            content: super::hosted::content(item.output),
-            is_error: status == Status::Error,
-            structured: None,
-            meta: None,
-        };
+        let content = super::hosted::content(item.output);
+        let result = ToolResult::new(content, status == Status::Error);
         let exit_code = super::hosted::printed(item.output).and_then(|it| it.1);
         self.lifecycle.close_tool(cx, &key, status, result, |tool| {
             tool.class.exit_code = exit_code.or(tool.class.exit_code);
@@ -180,25 +162,16 @@ impl OpenResponses {
                 continue;
             }
             let id = ItemId::new(self.output.slots[at].id.clone());
-            let tool = unknown_call(&id, self.group(), Some(arguments(&Text::new(held))));
+            let tool = self.unknown_call(id, Some(arguments(&Text::new(held))));
             self.lifecycle.open_unseen(cx, tool);
         }
     }
-}
 
-/// A call without a name.
-fn unknown_call(
-    id: &ItemId<'static>,
-    group: Option<Cow<'static, str>>,
-    input: Option<Raw<'static>>,
-) -> Item<'static> {
-    Item::Tool(Box::new(Tool {
-        id: id.clone(),
-        group,
-        name: Cow::Borrowed("unknown"),
-        class: tools::classify("unknown", None, None),
-        input,
-        server_side: false,
-        result: None,
-    }))
+    /// A call without a name.
+    fn unknown_call(&self, id: ItemId<'static>, input: Option<Raw<'static>>) -> Item<'static> {
+        let mut tool = tools::call(id, "unknown", None, None);
+        tool.group = self.group();
+        tool.input = input;
+        tool.into()
+    }
 }

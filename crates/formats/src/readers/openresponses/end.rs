@@ -24,7 +24,7 @@ impl OpenResponses {
         let detail = response.facts();
         let id = response.id();
         let mut details: wire::Details<'c> = response.fact("incomplete_details");
-        let said: Any<'c> = response.fact("error");
+        let reported: Any<'c> = response.fact("error");
         let model = response.fact::<Str<'c>>("model").take();
         let usage = usage(response.fact("usage"), model);
         let completed_at = seconds(response.fact("completed_at"));
@@ -48,12 +48,9 @@ impl OpenResponses {
             "incomplete" => (unfinished(details.reason.as_deref()), None),
             "cancelled" => (Outcome::Aborted, Some(failure(None, "aborted", "aborted"))),
             _ => {
-                let said = said.raw().or(error.as_ref().map(Raw::by_ref));
-                let fallback = "the response failed";
-                (
-                    Outcome::Failed,
-                    Some(failure(said.as_ref(), "failed", fallback)),
-                )
+                let reported = reported.raw().or(error.as_ref().map(Raw::by_ref));
+                let error = failure(reported.as_ref(), "failed", "the response failed");
+                (Outcome::Failed, Some(error))
             }
         };
         if let Some(raw) = error {
@@ -65,9 +62,7 @@ impl OpenResponses {
             }
         }
         if failure.is_none() {
-            let extra = std::mem::take(&mut cx.extra);
-            self.close_output(cx);
-            cx.extra = extra;
+            cx.without_extra(|cx| self.close_output(cx));
         }
         let ended = RunEnded {
             usage,
@@ -88,10 +83,10 @@ impl OpenResponses {
     }
 
     /// An `error` event: held, because `response.failed` is to follow.
-    pub(super) fn error_event(&mut self, cx: &mut FrameContext<'_>, text: &str) {
+    pub(super) fn error_event(&mut self, cx: &mut FrameContext<'_>) {
         cx.extra.clear();
         self.resume(cx);
-        self.error = Some(Raw::parse(text.to_owned()));
+        self.error = Some(cx.raw().into_owned());
     }
 
     fn error_notice(&mut self, cx: &mut FrameContext<'_>, raw: &Raw<'_>) {
@@ -126,7 +121,6 @@ impl OpenResponses {
         self.output = super::OutputItems::default();
         self.response = None;
         self.error = None;
-        self.last_text = None;
         self.has_refused = false;
         self.has_said = false;
     }
@@ -141,24 +135,19 @@ fn unfinished(reason: Option<&str>) -> Outcome {
 }
 
 /// The error of a response, of an `error` event, or of an HTTP answer.
-fn failure<'a>(said: Option<&Raw<'_>>, code: &'static str, text: &'static str) -> RunError<'a> {
-    let outer: ErrorEnvelope<'_> = said
+fn failure<'a>(error: Option<&Raw<'_>>, code: &'static str, text: &'static str) -> RunError<'a> {
+    let outer: ErrorEnvelope<'_> = error
         .and_then(|it| serde_json::from_str(it.get()).ok())
         .unwrap_or_default();
-    let flat = said.and_then(|it| serde_json::from_str(it.get()).ok());
+    let flat = error.and_then(|it| serde_json::from_str(it.get()).ok());
     let mut error: wire::Error<'_> = outer.error.parse().or(flat).unwrap_or_default();
     if error.r#type.as_deref() == Some("error") {
         error.r#type.take();
     }
-    let said = error.code.take().or(error.r#type.take());
-    let message = error.message.raw().map(Text::from);
-    RunError {
-        code: said.map_or(Cow::Borrowed(code), |it| Cow::Owned(it.into_owned())),
-        message: message
-            .filter(|it| !it.is_empty())
-            .map_or(Text::new(text), Text::into_owned),
-        native: None,
-    }
+    let code = (error.code.take().or(error.r#type.take()))
+        .map_or(Cow::Borrowed(code), |it| Cow::Owned(it.into_owned()));
+    let message = error.message.filled_text();
+    RunError::new(code, message.map_or(Text::new(text), Text::into_owned))
 }
 
 object! {
@@ -167,24 +156,22 @@ object! {
     }
 }
 
-fn usage<'a>(said: Any<'a>, model: Option<Cow<'a, str>>) -> Option<Usage<'a>> {
-    let usage: wire::Usage<'a> = said.parse()?;
-    let cache_read = usage.input_tokens_details.cached_tokens.as_u64();
-    let cache_write = usage.input_tokens_details.cache_write_tokens.as_u64();
-    let (cache_read, cache_write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
-    let input = usage.input_tokens.as_u64().unwrap_or(0);
+fn usage<'a>(reported: Any<'a>, model: Option<Cow<'a, str>>) -> Option<Usage<'a>> {
+    let usage: wire::Usage<'a> = reported.parse()?;
+    let cache_read = usage.input_tokens_details.cached_tokens.count();
+    let cache_write = usage.input_tokens_details.cache_write_tokens.count();
+    let input = usage.input_tokens.count();
+    let tokens = Tokens {
+        // The counts of the cache are parts of the input.
+        input: input.saturating_sub(cache_read).saturating_sub(cache_write),
+        cache_read,
+        cache_write,
+        output: usage.output_tokens.as_u64(),
+        reasoning: usage.output_tokens_details.reasoning_tokens.as_u64(),
+    };
     Some(Usage {
-        scope: Scope::Run,
-        basis: Basis::Delta,
-        tokens: Tokens {
-            input: input.saturating_sub(cache_read).saturating_sub(cache_write),
-            cache_read,
-            cache_write,
-            output: usage.output_tokens.as_u64(),
-            reasoning: usage.output_tokens_details.reasoning_tokens.as_u64(),
-        },
         model,
-        cost_usd: None,
-        detail: said.raw(),
+        detail: reported.raw(),
+        ..Usage::new(Scope::Run, Basis::Delta, tokens)
     })
 }

@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 
-use model::{Class, Item, ItemId, Location, Mcp, Raw, Status, Text, Tool, ToolKind, ToolResult};
-use serde::Serialize;
+use model::{Class, ItemId, Location, Mcp, Part, Raw, Status, Text, Tool, ToolKind, ToolResult};
 
 use super::output::status;
 use super::patch::patch;
 use super::{FrameContext, OpenResponses};
 use crate::readers::arguments::arguments;
+use crate::readers::content::{self, ContentPiece};
 use crate::tools;
 use crate::wire::lenient::{Any, List, Str};
 use crate::wire::openresponses as wire;
@@ -41,13 +41,10 @@ impl OpenResponses {
             Some(_) | None => slot.id.clone(),
         };
         Tool {
-            id: ItemId::new(id),
             group: self.group(),
-            name: Cow::Owned(name),
             input,
-            class,
             server_side,
-            result: None,
+            ..Tool::new(ItemId::new(id), name, class)
         }
     }
 
@@ -60,10 +57,9 @@ impl OpenResponses {
     ) {
         self.has_said = true;
         cx.extra.clear();
-        cx.extra
-            .extend(raw.raw().map(|raw| (Cow::Borrowed(ITEM), raw)));
+        cx.keep(ITEM, raw);
         self.output.slots[at].key = Some(tool.id.clone().into_owned());
-        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        self.lifecycle.update(cx, tool.into());
         cx.extra.clear();
     }
 
@@ -76,45 +72,36 @@ impl OpenResponses {
         item: &mut wire::Item<'c>,
     ) {
         self.has_said = true;
-        let has_failed = item.error.0.is_some();
-        let status = if has_failed {
-            Status::Error
-        } else {
-            status(item.status.as_deref())
+        let status = match item.error.0 {
+            Some(_) => Status::Error,
+            None => status(item.status.as_deref()),
         };
         let found = item.output.0.or(item.results.0).or(item.outputs.0);
         let structured = item.results.raw().or(item.outputs.raw());
         let content = match (item.error.0, item.result.0, found) {
             (Some(error), ..) => Some(string(error.get())),
-            (None, Some(image), _) => Some(picture(&Text::from_json(image))),
+            (None, Some(image), _) => Some(picture(Text::from_json(image))),
             (None, None, Some(found)) => Some(content(Any(Some(found)))),
             (None, None, None) => None,
         };
-        tool.result = content.map(|content| ToolResult {
-            content,
-            is_error: status == Status::Error,
+        let result = content.map(|content| ToolResult {
             structured,
-            meta: None,
+            ..ToolResult::new(content, status == Status::Error)
         });
         cx.extra.clear();
-        cx.extra
-            .extend(raw.raw().map(|raw| (Cow::Borrowed(ITEM), raw)));
+        cx.keep(ITEM, raw);
         self.output.slots[at].key = None;
         // The input is whole now: most consumers want it before the result.
-        let result = tool.result.take();
-        self.lifecycle
-            .update(cx, Item::Tool(Box::new(tool.clone())));
+        self.lifecycle.update(cx, tool.clone().into());
         tool.result = result;
-        self.lifecycle
-            .close_whole(cx, Item::Tool(Box::new(tool)), status);
+        self.lifecycle.close_whole(cx, tool.into(), status);
         cx.extra.clear();
     }
 }
 
 /// What a hosted call is called, was given, and means.
 fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>>, Class<'c>) {
-    let said = item.arguments.0.map(Text::from_json);
-    let arguments = said.filter(|it| !it.is_empty()).map(|it| arguments(&it));
+    let arguments = item.arguments.filled_text().map(|it| arguments(&it));
     let action: wire::Action<'c> = item.action.parse().unwrap_or_default();
     match name {
         "mcp" => {
@@ -131,7 +118,7 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
             let input = item.action.raw().or(arguments);
             let mut class = classify(name, input.as_ref());
             if class.query.is_none()
-                && let Some(url) = action.url.raw().map(Text::from)
+                && let Some(url) = action.url.text()
             {
                 class.title = Text::new(format!("Open {url}"));
                 class.query = Some(url.into_owned());
@@ -142,19 +129,15 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
             let queries: List<Str<'c>> = item.queries.parse().unwrap_or_default();
             let queries: Vec<_> = queries.0.into_iter().filter_map(|it| it.0).collect();
             let query = queries.join(", ");
-            let said = item.queries.raw().filter(|_| !queries.is_empty());
-            let words = if query.is_empty() {
-                "Search files".to_owned()
-            } else {
-                format!("Search files for {query}")
+            let title = match query.is_empty() {
+                true => "Search files".to_owned(),
+                false => format!("Search files for {query}"),
             };
-            let mut class = Class::plain(ToolKind::Search, Text::new(words));
+            let mut class = Class::plain(ToolKind::Search, Text::new(title));
             class.query = (!query.is_empty()).then(|| Text::new(query));
-            (
-                name.to_owned(),
-                said.map(|it| wrapped("queries", &it)),
-                class,
-            )
+            let input = item.queries.raw().filter(|_| !queries.is_empty());
+            let input = input.map(|it| wrapped("queries", &it));
+            (name.to_owned(), input, class)
         }
         "shell" | "local_shell" => {
             let words = |list: List<Str<'c>>, by: &str| {
@@ -162,10 +145,8 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
                 words.join(by)
             };
             let command = words(action.commands, "\n") + &words(action.command, " ");
-            let mut class = Class::plain(
-                ToolKind::Shell,
-                Text::new(title(&command.replace('\n', "; "), name)),
-            );
+            let title = title(&command.replace('\n', "; "), name);
+            let mut class = Class::plain(ToolKind::Shell, Text::new(title));
             class.command = (!command.is_empty()).then(|| Text::new(command));
             (name.to_owned(), item.action.raw(), class)
         }
@@ -175,11 +156,8 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
         }
         "code_interpreter" => {
             let class = Class::plain(ToolKind::Other, Text::new("Run code"));
-            (
-                name.to_owned(),
-                item.code.raw().map(|it| wrapped("code", &it)),
-                class,
-            )
+            let input = item.code.raw().map(|it| wrapped("code", &it));
+            (name.to_owned(), input, class)
         }
         _ => {
             let input = item.action.raw().or(arguments);
@@ -208,9 +186,9 @@ fn patched<'c>(operation: &wire::Operation<'c>) -> Class<'c> {
         Some("delete_file") => ("Delete", model::Change::Delete),
         Some(_) | None => ("Edit", model::Change::Update),
     };
-    let path = operation.path.raw().map(Text::from).unwrap_or_default();
+    let path = operation.path.text().unwrap_or_default();
     let mut class = Class::plain(ToolKind::Edit, Text::new(format!("{verb} {path}")));
-    let diff = operation.diff.raw().map(Text::from).unwrap_or_default();
+    let diff = operation.diff.text().unwrap_or_default();
     if !diff.is_empty() {
         class.diffs = vec![patch(path.clone(), &diff, change == model::Change::Add)];
     }
@@ -234,25 +212,6 @@ fn string(json: &str) -> Raw<'static> {
     }
 }
 
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum HostedBlock<'a> {
-    Text { text: Text<'a> },
-    Image { source: HostedImage<'a> },
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum HostedImage<'a> {
-    Base64 {
-        media_type: &'static str,
-        data: &'a Text<'a>,
-    },
-    Url {
-        url: Text<'a>,
-    },
-}
-
 /// What a call returned: a string, or blocks as every writer knows them.
 pub(super) fn content<'c>(output: Any<'c>) -> Raw<'c> {
     let Some(raw) = output.0 else {
@@ -262,24 +221,14 @@ pub(super) fn content<'c>(output: Any<'c>) -> Raw<'c> {
         return Raw::borrowed(raw);
     }
     let parts: Option<Vec<wire::Part<'c>>> = output.parse();
-    let blocks: Option<Vec<HostedBlock<'c>>> = parts.and_then(|parts| {
-        parts
-            .into_iter()
-            .map(|part| match (part.text.0, part.image_url.0) {
-                (Some(text), _) => Some(HostedBlock::Text {
-                    text: Text::from_json(text),
-                }),
-                (None, Some(url)) => Some(HostedBlock::Image {
-                    source: HostedImage::Url {
-                        url: Text::from_json(url),
-                    },
-                }),
-                (None, None) => None,
-            })
-            .collect()
-    });
-    match (blocks, printed(output)) {
-        (Some(blocks), _) => Raw::of(&blocks),
+    let piece = |part: wire::Part<'c>| match (part.text.text(), part.image_url.text()) {
+        (Some(text), _) => Some(ContentPiece::Text(text)),
+        (None, Some(url)) => Some(ContentPiece::Part(Part::ImageUrl { url })),
+        (None, None) => None,
+    };
+    let pieces = parts.and_then(|it| it.into_iter().map(piece).collect::<Option<Vec<_>>>());
+    match (pieces, printed(output)) {
+        (Some(pieces), _) => content::blocks(&pieces),
         (None, Some((text, _))) => Raw::of(&text),
         (None, None) => string(raw.get()),
     }
@@ -296,10 +245,7 @@ pub(super) fn printed(output: Any<'_>) -> Option<(String, Option<i32>)> {
     Some((text, exit.map(|it| it as i32)))
 }
 
-fn picture(data: &Text<'_>) -> Raw<'static> {
-    let source = HostedImage::Base64 {
-        media_type: "image/png",
-        data,
-    };
-    Raw::of(&[HostedBlock::Image { source }])
+fn picture(data: Text<'_>) -> Raw<'static> {
+    let media_type = Cow::Borrowed("image/png");
+    content::blocks(&[ContentPiece::Part(Part::Image { media_type, data })])
 }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use model::{Channel, Item, ItemId, Message, Part, Raw, Role, Status, Text};
+use model::{Channel, ItemId, Message, Part, Raw, Role, Status, Text};
 
 use super::output::OutputKind;
 use super::{FrameContext, OpenResponses};
+use crate::readers::content::joined;
 use crate::wire::lenient::{Any, List};
 use crate::wire::openresponses::{self as wire, Line};
 
@@ -18,7 +19,7 @@ impl OpenResponses {
         piece: Any<'c>,
         is_refusal: bool,
     ) {
-        let Some(text) = piece.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
+        let Some(text) = piece.filled_text() else {
             return;
         };
         let at = self.slot(cx, line, OutputKind::Message);
@@ -66,13 +67,10 @@ impl OpenResponses {
         let slot = &self.output.slots[at];
         let id = ItemId::new(slot.id.clone());
         let message = Message {
-            id: id.clone(),
-            role: slot.role,
             group: self.group(),
-            text: Text::EMPTY,
-            parts: Vec::new(),
+            ..Message::new(id.clone(), slot.role, Text::EMPTY)
         };
-        self.lifecycle.open(cx, Item::Message(message));
+        self.lifecycle.open(cx, message.into());
         id
     }
 
@@ -107,24 +105,22 @@ impl OpenResponses {
         if !is_open {
             self.message_facts(cx, at, words.is_refusal);
         }
-        if !is_commentary && !words.text.is_empty() {
-            self.last_text = Some(words.text.clone().into_owned());
+        // Commentary stands between calls: the answer is what comes after them.
+        if !is_commentary {
+            self.lifecycle.note_answer(cx, &words.text);
         }
         let slot = &self.output.slots[at];
         let message = Message {
-            id: ItemId::new(slot.id.clone()),
-            role: slot.role,
             group: self.group(),
-            text: words.text,
             parts: words.parts,
+            ..Message::new(ItemId::new(slot.id.clone()), slot.role, words.text)
         };
-        self.lifecycle
-            .close_text(cx, Item::Message(message), Status::Ok);
+        self.lifecycle.close_text(cx, message.into(), Status::Ok);
     }
 }
 
-pub(super) fn role(said: Option<&str>) -> Role {
-    match said {
+pub(super) fn role(word: Option<&str>) -> Role {
+    match word {
         Some("user") => Role::User,
         Some("system" | "developer") => Role::Harness,
         Some(_) | None => Role::Assistant,
@@ -144,30 +140,22 @@ fn message_text<'c>(content: List<Any<'c>>) -> MessageText<'c> {
     let (mut n_refusals, mut n_texts) = (0, 0);
     for raw in content.0 {
         let part: wire::Part<'c> = raw.parse().unwrap_or_default();
-        match (part.text.0, part.refusal.0) {
+        match (part.text.text(), part.refusal.text()) {
             (Some(text), _) => {
                 n_texts += 1;
-                texts.push(Text::from_json(text));
+                texts.push(text);
             }
             (None, Some(refusal)) => {
                 n_refusals += 1;
-                texts.push(Text::from_json(refusal));
+                texts.push(refusal);
             }
             (None, None) => parts.extend(raw.raw().map(Part::Other)),
         }
-        parts.extend(
-            part.annotations
-                .0
-                .into_iter()
-                .filter_map(|it| Some(Part::Other(it.raw()?))),
-        );
+        let annotations = part.annotations.0.into_iter();
+        parts.extend(annotations.filter_map(|it| it.raw().map(Part::Other)));
     }
-    let text = match <[Text<'c>; 1]>::try_from(texts) {
-        Ok([text]) => text,
-        Err(texts) => Text::new(texts.iter().map(Text::to_str).collect::<String>()),
-    };
     MessageText {
-        text,
+        text: joined(texts, ""),
         parts,
         is_refusal: n_refusals > 0 && n_texts == 0,
     }

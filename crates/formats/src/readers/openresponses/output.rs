@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 
-use model::{Channel, Compaction, Item, ItemId, Other, Raw, Role, Status, Text};
+use model::{Compaction, Item, ItemId, Other, Raw, Role, Status};
 
 use super::messages::role;
 use super::{FrameContext, OpenResponses, UNNAMED};
+use crate::readers::recent::Recent;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::openresponses::{self as wire, Line};
 
@@ -17,7 +18,7 @@ const MAX_SLOTS: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutputItems {
-    pub(super) slots: Vec<OutputSlot>,
+    pub(super) slots: Recent<OutputSlot, MAX_SLOTS>,
 }
 
 /// One place in the output.
@@ -68,7 +69,7 @@ fn kind_of(name: &str) -> OutputKind {
 }
 
 impl OutputItems {
-    /// The item an event speaks of.
+    /// The item that an event belongs to.
     pub(super) fn key_at(&self, line: &Line<'_>) -> Option<ItemId<'static>> {
         let at = self.find(line.output_index.as_u64(), line.item_id.as_deref(), None)?;
         self.slots[at].key.clone()
@@ -124,11 +125,7 @@ impl OpenResponses {
             Some(id) => id.to_owned(),
             None => format!("{}.{index}", self.response.as_deref().unwrap_or(UNNAMED)),
         };
-        let slots = &mut self.output.slots;
-        if slots.len() >= MAX_SLOTS {
-            slots.remove(0);
-        }
-        slots.push(OutputSlot {
+        self.output.slots.push(OutputSlot {
             index,
             id,
             kind,
@@ -141,20 +138,14 @@ impl OpenResponses {
             held: String::new(),
             thought: None,
             n_thoughts: 0,
-        });
-        slots.len() - 1
+        })
     }
 
     pub(super) fn group(&self) -> Option<Cow<'static, str>> {
         self.response.clone().map(Cow::Owned)
     }
 
-    pub(super) fn item_added<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut line: Line<'c>,
-        text: &'c str,
-    ) {
+    pub(super) fn item_added<'c>(&mut self, cx: &mut FrameContext<'c>, mut line: Line<'c>) {
         let index = line.output_index.as_u64();
         let mut item = line.item.take();
         if !item.is_object() {
@@ -181,11 +172,11 @@ impl OpenResponses {
             }
             OutputKind::Hosted => {
                 let tool = self.hosted(at, &mut item);
-                self.open_hosted(cx, at, tool, item_in(text));
+                self.open_hosted(cx, at, tool, item_in(cx.message));
             }
             OutputKind::Other => {
                 let id = &self.output.slots[at].id;
-                let other = other(id, item.r#type.take(), item_in(text));
+                let other = other(id, item.r#type.take(), item_in(cx.message));
                 cx.extra.clear();
                 self.output.slots[at].key = Some(other.id().clone().into_owned());
                 self.lifecycle.open(cx, other);
@@ -195,14 +186,9 @@ impl OpenResponses {
         }
     }
 
-    pub(super) fn item_done<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        mut line: Line<'c>,
-        text: &'c str,
-    ) {
-        let item = line.item.take();
-        self.whole_item(cx, line.output_index.as_u64(), item, || item_in(text));
+    pub(super) fn item_done<'c>(&mut self, cx: &mut FrameContext<'c>, mut line: Line<'c>) {
+        let (item, message) = (line.item.take(), cx.message);
+        self.whole_item(cx, line.output_index.as_u64(), item, || item_in(message));
     }
 
     /// An item of a finished response that the stream did not finish.
@@ -231,7 +217,7 @@ impl OpenResponses {
         let kind = kind_of(item.r#type.as_deref().unwrap_or_default());
         let at = match self.output.find(index, item.id.as_deref(), Some(kind)) {
             Some(at) if self.output.slots[at].is_done => {
-                return self.debug(cx, "late", Text::new("an item that was told before"));
+                return self.debug(cx, "late", "an item that was told before");
             }
             Some(at) => at,
             None => self.new_slot(cx, index, item.id.as_deref(), kind),
@@ -254,16 +240,11 @@ impl OpenResponses {
             OutputKind::Result => self.call_returned(cx, &mut item),
             OutputKind::Compaction => {
                 cx.extra.clear();
-                let compaction = Compaction {
-                    id: ItemId::new(self.output.slots[at].id.clone()),
-                    trigger: None,
-                    summary: None,
-                    tokens_before: None,
-                    tokens_after: None,
+                let compaction = Item::Compaction(Compaction {
                     detail: raw().raw(),
-                };
-                self.lifecycle
-                    .close_whole(cx, Item::Compaction(compaction), Status::Ok);
+                    ..Compaction::new(ItemId::new(self.output.slots[at].id.clone()))
+                });
+                self.lifecycle.close_whole(cx, compaction, Status::Ok);
             }
             OutputKind::Other => {
                 cx.extra.clear();
@@ -284,18 +265,14 @@ impl OpenResponses {
             let Some(key) = slot.key.take() else { continue };
             let is_over = match kind {
                 OutputKind::Message | OutputKind::Reasoning | OutputKind::Other => true,
+                // The client answers a call with its next request, which is another run.
                 OutputKind::Call | OutputKind::Hosted => is_done,
                 OutputKind::Result | OutputKind::Compaction => false,
             };
             if !is_over {
                 continue;
             }
-            if kind == OutputKind::Message {
-                let text = self.lifecycle.streamed(&key, Channel::Text);
-                let text = text.map(|it| Text::new(it.decode()));
-                self.last_text = text.or(self.last_text.take());
-            }
-            self.lifecycle.close(cx, &key, Status::Ok, |_| ());
+            self.lifecycle.close_streamed(cx, &key, Vec::new());
         }
     }
 }
@@ -315,8 +292,8 @@ fn other<'c>(id: &str, name: Option<Cow<'c, str>>, raw: Any<'c>) -> Item<'c> {
     })
 }
 
-pub(super) fn status(said: Option<&str>) -> Status {
-    match said {
+pub(super) fn status(word: Option<&str>) -> Status {
+    match word {
         Some("failed") => Status::Error,
         Some("cancelled") => Status::Cancelled,
         Some(_) | None => Status::Ok,

@@ -58,7 +58,7 @@ impl OpenResponses {
         piece: Any<'c>,
         is_summary: bool,
     ) {
-        let Some(text) = piece.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
+        let Some(text) = piece.filled_text() else {
             return;
         };
         let at = self.slot(cx, line, OutputKind::Reasoning);
@@ -119,11 +119,9 @@ impl OpenResponses {
         hidden: Option<Text<'c>>,
     ) -> Item<'c> {
         Item::Reasoning(Reasoning {
-            id,
             group: self.group(),
-            text,
-            signature: None,
             encrypted: hidden,
+            ..Reasoning::new(id, text)
         })
     }
 
@@ -134,8 +132,7 @@ impl OpenResponses {
         item: wire::Item<'c>,
     ) {
         cx.extra.clear();
-        let hidden = item.encrypted_content.raw().map(Text::from);
-        let hidden = hidden.filter(|it| !it.is_empty());
+        let hidden = item.encrypted_content.filled_text();
         let (raw, summary) = (texts(item.content), texts(item.summary));
         let slot = &mut self.output.slots[at];
         let thought = slot.thought.take();
@@ -144,17 +141,14 @@ impl OpenResponses {
         let parts: Vec<(bool, u64, Text<'c>)> = match &thought {
             None => {
                 let raw = raw.into_iter().zip(0..).map(|(text, n)| (false, n, text));
-                let summary = summary
-                    .into_iter()
-                    .zip(0..)
-                    .map(|(text, n)| (true, n, text));
-                raw.chain(summary).collect()
+                let summary = summary.into_iter().zip(0..);
+                raw.chain(summary.map(|(text, n)| (true, n, text)))
+                    .collect()
             }
             Some(it) if it.is_summary => {
                 let all = summary.into_iter().zip(0..);
-                all.filter(|(_, n)| *n > it.index)
-                    .map(|(text, n)| (true, n, text))
-                    .collect()
+                let rest = all.filter(|(_, n)| *n > it.index);
+                rest.map(|(text, n)| (true, n, text)).collect()
             }
             Some(_) => Vec::new(),
         };
@@ -170,11 +164,7 @@ impl OpenResponses {
                 });
             }
             None if parts.is_empty() && hidden.is_none() => {
-                return self.debug(
-                    cx,
-                    "no_reasoning",
-                    Text::new("reasoning that nobody may read"),
-                );
+                return self.debug(cx, "no_reasoning", "reasoning that nobody may read");
             }
             None if parts.is_empty() => {
                 let item = self.reasoning(ItemId::new(id), Text::EMPTY, hidden);
@@ -197,11 +187,9 @@ fn thought_id(item: &str, is_summary: bool, index: u64) -> ItemId<'static> {
 }
 
 fn texts<'c>(parts: List<Any<'c>>) -> Vec<Text<'c>> {
-    let parts = parts.0.into_iter();
-    parts
-        .map(|raw| {
-            let part: wire::Part<'c> = raw.parse().unwrap_or_default();
-            part.text.raw().map(Text::from).unwrap_or_default()
-        })
-        .collect()
+    let text = |raw: Any<'c>| {
+        let part: wire::Part<'c> = raw.parse().unwrap_or_default();
+        part.text.text().unwrap_or_default()
+    };
+    parts.0.into_iter().map(text).collect()
 }

@@ -1,6 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::readers::ReaderConfig;
 use crate::readers::machine;
 use crate::readers::test_support::read_lines;
 

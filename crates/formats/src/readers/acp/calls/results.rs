@@ -16,9 +16,7 @@ object! {
         exit_code_snake: Num = "exit_code",
         metadata: OutputMeta<'a> = "metadata",
     }
-}
 
-object! {
     OutputMeta {
         exit: Num = "exit",
     }
@@ -61,11 +59,10 @@ impl AcpCall {
                 (content, structured)
             }
         };
+        let is_error = meta.is_error.0.unwrap_or(status != Status::Ok);
         Some(ToolResult {
-            content,
-            is_error: meta.is_error.0.unwrap_or(status != Status::Ok),
             structured,
-            meta: None,
+            ..ToolResult::new(content, is_error)
         })
     }
 
@@ -83,11 +80,11 @@ impl AcpCall {
             output.metadata.exit,
         ];
         let code = codes.into_iter().find_map(Num::as_u64);
-        let said = || {
+        let in_text = || {
             let result = tool.result.as_ref().filter(|it| it.is_error)?;
             tools::exit_code(&Text::from(result.content.by_ref()).to_str())
         };
-        code.and_then(|it| i32::try_from(it).ok()).or_else(said)
+        code.and_then(|it| i32::try_from(it).ok()).or_else(in_text)
     }
 }
 

@@ -362,7 +362,7 @@ fn plans_compactions_files_and_the_rest() {
             + compaction compaction trigger=auto
             - ok compaction compaction trigger=auto extra={"x":1}
             + plan plan entries=[{in_progress A}]
-            notice debug part patch extra={"files":[]}
+            notice debug part patch
             unmapped "part `novel`"
             - ok plan plan entries=[{in_progress A}] extra={"directory":"/w"} (left_open)
             run.ended completed

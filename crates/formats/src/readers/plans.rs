@@ -1,23 +1,31 @@
-//! A to-do list that a tool call gives whole: OpenCode's `todowrite`, Gemini's `write_todos`.
+//! Plans: the words for how far an entry is, and the to-do lists that a tool call gives whole, as
+//! OpenCode's `todowrite` and Gemini's `write_todos` do.
 
-use model::{PlanEntry, PlanStatus, Text};
+use model::{PlanEntry, PlanStatus};
 
 use crate::wire::lenient::{Any, List, Str};
 
 /// Entries kept; the rest of a longer list is not shown.
-const MAX_ENTRIES: usize = 1024;
+pub(super) const MAX_ENTRIES: usize = 1024;
 
 object! {
     TodosInput {
         todos: List<TodoEntry<'a>> = "todos",
     }
-}
 
-object! {
     TodoEntry {
         content: Any<'a> = "content",
         description: Any<'a> = "description",
         status: Str<'a> = "status",
+    }
+}
+
+/// How far an entry is, in the words of all agents.
+pub(super) fn status(word: Option<&str>) -> PlanStatus {
+    match word {
+        Some("in_progress" | "inProgress") => PlanStatus::InProgress,
+        Some("completed" | "done") => PlanStatus::Completed,
+        Some(_) | None => PlanStatus::Pending,
     }
 }
 
@@ -30,19 +38,10 @@ pub(super) fn entries(json: &str) -> Option<Vec<PlanEntry<'static>>> {
 }
 
 fn entry(todo: TodoEntry<'_>) -> Option<PlanEntry<'static>> {
-    let text = todo.content.raw().or(todo.description.raw())?;
-    let status = match todo.status.as_deref() {
-        Some("cancelled") => return None,
-        Some("in_progress") => PlanStatus::InProgress,
-        Some("completed") => PlanStatus::Completed,
-        _ => PlanStatus::Pending,
-    };
-    Some(PlanEntry {
-        key: None,
-        text: Text::from(text).into_owned(),
-        status,
-        doing: None,
-    })
+    let text = todo.content.text().or(todo.description.text())?;
+    let word = todo.status.as_deref();
+    let status = status(word);
+    (word != Some("cancelled")).then(|| PlanEntry::new(text.into_owned(), status))
 }
 
 #[cfg(test)]

@@ -90,6 +90,12 @@ fn line(out: &mut Vec<u8>, value: &impl Serialize) {
     out.push(b'\n');
 }
 
+/// Takes out of a list what was opened before, if it is there.
+fn take<T>(open: &mut Vec<T>, is_it: impl FnMut(&T) -> bool) -> Option<T> {
+    let at = open.iter().position(is_it)?;
+    Some(open.remove(at))
+}
+
 /// Tells two values apart without keeping them.
 fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();

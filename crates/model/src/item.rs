@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::ids::ItemId;
+use crate::names::names;
 use crate::payload::{Raw, Text};
 use crate::tool::Tool;
 
@@ -38,18 +39,13 @@ pub enum Status {
     Lost,
 }
 
-impl Status {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Denied => "denied",
-            Self::Cancelled => "cancelled",
-            Self::Lost => "lost",
-        }
-    }
-}
+names!(Status {
+    Ok = "ok",
+    Error = "error",
+    Denied = "denied",
+    Cancelled = "cancelled",
+    Lost = "lost",
+});
 
 /// Text with its images and files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -35,7 +35,7 @@ pub use item::{
     Subagent,
 };
 pub use json_lines::{escape_line_breaks, json_line, json_string};
-pub use machine::{End, Exit, Frame, Losses, Reader, Sink, Writer};
+pub use machine::{CloneWriter, End, Exit, Frame, Losses, Reader, Sink, Writer};
 pub use payload::{Raw, Text};
 pub use run::{
     Basis, Cause, Denial, ModelUsage, Outcome, RunEnded, RunError, RunStarted, Scope, Tokens, Usage,

@@ -15,13 +15,23 @@ pub trait Reader: Send {
 }
 
 /// Turns canonical events into one consumer protocol; owns that protocol's sequencing.
-pub trait Writer: Send {
+pub trait Writer: CloneWriter + Send {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>);
     /// There are no more events: writes what a valid stream still needs. Called once, last.
     fn end(&mut self, out: &mut Vec<u8>);
     /// What the target could not express so far.
     fn losses(&self) -> &Losses;
+}
+
+/// Copies a writer behind its trait; every writer that is `Clone` has it.
+pub trait CloneWriter {
     fn clone_box(&self) -> Box<dyn Writer>;
+}
+
+impl<W: Writer + Clone + 'static> CloneWriter for W {
+    fn clone_box(&self) -> Box<dyn Writer> {
+        Box::new(self.clone())
+    }
 }
 
 /// Takes events as they are read; an event lives only as long as the call.

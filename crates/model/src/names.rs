@@ -23,7 +23,7 @@ pub(crate) use names;
 
 #[cfg(test)]
 mod tests {
-    use crate::{BodyKind, Decision, Outcome, ToolKind};
+    use crate::{BodyKind, Decision, Outcome, Status, ToolKind};
 
     #[test]
     fn names_are_those_that_serde_writes() {
@@ -37,7 +37,7 @@ mod tests {
                 assert_eq!($enum::find("nothing"), None);
             )+};
         }
-        check!(Decision Outcome ToolKind);
+        check!(Decision Outcome Status ToolKind);
         // Bodies are written by hand; the schema has their names.
         for name in BodyKind::NAMES {
             assert_eq!(BodyKind::find(name).map(BodyKind::name), Some(*name));

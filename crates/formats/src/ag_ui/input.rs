@@ -8,7 +8,7 @@ use std::fmt;
 use model::{ContextEntry, Thread, ToolDefinition};
 use serde_json::{Map, Value};
 
-use super::messages::messages;
+use super::messages::message;
 use crate::framing::clean;
 
 /// Maximum number of messages, tools and so on in one request.
@@ -66,15 +66,16 @@ impl std::error::Error for InputError {}
 impl RunAgentInput {
     /// Reads the body of a request.
     pub fn from_json(body: &[u8]) -> Result<Self, InputError> {
+        // JavaScript sends half of a surrogate pair where a string was cut in the middle of an emoji.
         let text = clean(body).text;
         let value: Value = serde_json::from_str(&text).map_err(|err| InputError {
             field: String::new(),
             message: format!("is not JSON: {err}"),
         })?;
-        Self::read(&JsonPath::top(&value))
-    }
-
-    fn read(top: &JsonPath<'_>) -> Result<Self, InputError> {
+        let top = &JsonPath {
+            path: String::new(),
+            value: &value,
+        };
         top.object()?;
         Ok(Self {
             thread_id: id(top, "threadId")?,
@@ -93,7 +94,12 @@ pub fn read_thread(body: &[u8]) -> Result<Thread, InputError> {
 
 fn thread(top: &JsonPath<'_>) -> Result<Thread, InputError> {
     Ok(Thread {
-        messages: messages(&top.needed("messages")?)?,
+        messages: top
+            .needed("messages")?
+            .list()?
+            .iter()
+            .map(message)
+            .collect::<Result<_, _>>()?,
         tools: each(top, "tools", tool)?,
         context: each(top, "context", context)?,
         props: match top.find("forwardedProps") {
@@ -145,7 +151,7 @@ fn id(it: &JsonPath<'_>, name: &str) -> Result<String, InputError> {
     }
 }
 
-fn each<T>(
+pub(super) fn each<T>(
     it: &JsonPath<'_>,
     name: &str,
     read: fn(&JsonPath<'_>) -> Result<T, InputError>,
@@ -164,13 +170,6 @@ pub(super) struct JsonPath<'a> {
 }
 
 impl<'a> JsonPath<'a> {
-    pub(super) fn top(value: &'a Value) -> Self {
-        Self {
-            path: String::new(),
-            value,
-        }
-    }
-
     pub(super) fn wrong(&self, message: impl Into<String>) -> InputError {
         InputError {
             field: self.path.clone(),
@@ -178,15 +177,18 @@ impl<'a> JsonPath<'a> {
         }
     }
 
+    fn expected(&self, what: &str) -> InputError {
+        self.wrong(format!("is {}, expected {what}", kind(self.value)))
+    }
+
     pub(super) fn object(&self) -> Result<&'a Map<String, Value>, InputError> {
         let object = self.value.as_object();
-        object.ok_or_else(|| self.wrong(format!("is {}, expected an object", kind(self.value))))
+        object.ok_or_else(|| self.expected("an object"))
     }
 
     pub(super) fn list(&self) -> Result<Vec<JsonPath<'a>>, InputError> {
         let list = self.value.as_array();
-        let list =
-            list.ok_or_else(|| self.wrong(format!("is {}, expected a list", kind(self.value))))?;
+        let list = list.ok_or_else(|| self.expected("a list"))?;
         if list.len() > MAX_LIST {
             return Err(self.wrong(format!("has more than {MAX_LIST} entries")));
         }
@@ -199,6 +201,7 @@ impl<'a> JsonPath<'a> {
 
     /// A field that is there; `null` is not.
     pub(super) fn find(&self, name: &str) -> Option<JsonPath<'a>> {
+        // Clients before 1.0 send null for what later ones leave out.
         let value = self.value.get(name).filter(|it| !it.is_null())?;
         Some(JsonPath {
             path: self.inside(name),
@@ -223,7 +226,7 @@ impl<'a> JsonPath<'a> {
 
     pub(super) fn as_text(&self) -> Result<&'a str, InputError> {
         let text = self.value.as_str();
-        text.ok_or_else(|| self.wrong(format!("is {}, expected a string", kind(self.value))))
+        text.ok_or_else(|| self.expected("a string"))
     }
 
     fn inside(&self, name: &str) -> String {

@@ -3,9 +3,9 @@
 use model::{Content, ContentPart, Media, MediaSource, MessageContent, ThreadMessage, ToolCall};
 use serde_json::{Value, json};
 
-use super::input::{InputError, JsonPath};
+use super::input::{InputError, JsonPath, each};
 
-/// As a `MESSAGES_SNAPSHOT` tells it. Media are left out: a thread keeps words.
+/// As in a `MESSAGES_SNAPSHOT`. Media are left out: a thread keeps text.
 pub(super) fn to_json(message: &ThreadMessage) -> Value {
     let id = &message.id;
     match &message.content {
@@ -61,24 +61,14 @@ fn call_json(call: &ToolCall) -> Value {
     })
 }
 
-pub(super) fn messages(list: &JsonPath<'_>) -> Result<Vec<ThreadMessage>, InputError> {
-    list.list()?.iter().map(message).collect()
-}
-
-fn message(it: &JsonPath<'_>) -> Result<ThreadMessage, InputError> {
+pub(super) fn message(it: &JsonPath<'_>) -> Result<ThreadMessage, InputError> {
     it.object()?;
-    let said = match it.text("role")? {
+    let content = match it.text("role")? {
         "developer" | "system" => MessageContent::Instructions(it.text("content")?.to_owned()),
         "user" => MessageContent::User(content(&it.needed("content")?)?),
         "assistant" => MessageContent::Assistant {
             content: it.find_text("content")?.map(str::to_owned),
-            tool_calls: match it.find("toolCalls") {
-                Some(calls) => {
-                    let calls = calls.list()?;
-                    calls.iter().map(tool_call).collect::<Result<_, _>>()?
-                }
-                None => Vec::new(),
-            },
+            tool_calls: each(it, "toolCalls", tool_call)?,
         },
         "tool" => MessageContent::Tool {
             call: it.text("toolCallId")?.to_owned(),
@@ -98,7 +88,7 @@ fn message(it: &JsonPath<'_>) -> Result<ThreadMessage, InputError> {
         }
     };
     let id = it.text("id")?.to_owned();
-    Ok(ThreadMessage { id, content: said })
+    Ok(ThreadMessage { id, content })
 }
 
 fn tool_call(it: &JsonPath<'_>) -> Result<ToolCall, InputError> {

@@ -5,7 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use FieldKind::{Any, Flag, Interrupts, Messages, Object, Parts, Patch, Text, Texts, Usages};
+use FieldKind::{
+    Any, Calls, Flag, Interrupts, Messages, Object, Parts, Patch, Text, Texts, Usages,
+};
 
 /// Appends one event, given as JSON; false when it has no form in protobuf.
 pub fn encode(event: &[u8], out: &mut Vec<u8>) -> bool {
@@ -18,7 +20,7 @@ pub fn encode(event: &[u8], out: &mut Vec<u8>) -> bool {
     };
     let mut body = MessageWriter::default();
     body.message(1, base(row, &event));
-    row.fields(&event, &mut body);
+    fields(row.fields, &event, &mut body);
     let mut envelope = MessageWriter::default();
     envelope.message(row.number, body);
     // No event comes near it.
@@ -49,6 +51,7 @@ enum FieldKind {
     /// A JSON object.
     Object,
     Messages,
+    Calls,
     Parts,
     Patch,
     Usages,
@@ -109,6 +112,7 @@ const MESSAGE: &[(&str, u64, FieldKind)] = &[
     ("role", 2, Text),
     ("content", 3, Text),
     ("name", 4, Text),
+    ("toolCalls", 5, Calls),
     ("toolCallId", 6, Text),
     ("error", 7, Text),
     ("content", 8, Parts),
@@ -140,12 +144,6 @@ const USAGE: &[&str] = &[
 ];
 
 const OPERATIONS: &[&str] = &["add", "remove", "replace", "move", "copy", "test"];
-
-impl EventRow {
-    fn fields(&self, event: &Map<String, Value>, out: &mut MessageWriter) {
-        fields(self.fields, event, out);
-    }
-}
 
 fn base(row: &EventRow, event: &Map<String, Value>) -> MessageWriter {
     let mut base = MessageWriter::default();
@@ -190,6 +188,7 @@ fn field(number: u64, kind: FieldKind, value: &Value, out: &mut MessageWriter) {
         (Any, value) => out.message(number, any(value)),
         (Object, Value::Object(it)) => out.message(number, object(it)),
         (Messages, _) => list().for_each(|it| out.message(number, message(it))),
+        (Calls, _) => list().for_each(|it| out.message(number, call(it))),
         (Parts, _) => list().for_each(|it| out.message(number, part(it))),
         (Patch, _) => list().for_each(|it| out.message(number, operation(it))),
         (Usages, _) => list().for_each(|it| out.message(number, usage(it))),
@@ -208,24 +207,19 @@ fn from(rows: &[(&str, u64, FieldKind)], object: &Map<String, Value>) -> Message
 }
 
 fn message(value: &Value) -> MessageWriter {
-    let Some(it) = value.as_object() else {
-        return MessageWriter::default();
-    };
-    let (before, behind) = MESSAGE.split_at(4);
-    let mut out = from(before, it);
-    let calls = it.get("toolCalls").and_then(Value::as_array);
-    for call in calls.into_iter().flatten() {
-        let mut function = MessageWriter::default();
-        function.find_text(1, &call["function"], "name");
-        function.find_text(2, &call["function"], "arguments");
-        let mut body = MessageWriter::default();
-        body.find_text(1, call, "id");
-        body.find_text(2, call, "type");
-        body.message(3, function);
-        body.find_text(5, call, "encryptedValue");
-        out.message(5, body);
-    }
-    fields(behind, it, &mut out);
+    let object = value.as_object();
+    object.map_or_else(MessageWriter::default, |it| from(MESSAGE, it))
+}
+
+fn call(value: &Value) -> MessageWriter {
+    let mut function = MessageWriter::default();
+    function.find_text(1, &value["function"], "name");
+    function.find_text(2, &value["function"], "arguments");
+    let mut out = MessageWriter::default();
+    out.find_text(1, value, "id");
+    out.find_text(2, value, "type");
+    out.message(3, function);
+    out.find_text(5, value, "encryptedValue");
     out
 }
 

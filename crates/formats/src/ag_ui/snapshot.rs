@@ -27,7 +27,8 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn of<'a>(messages: impl DoubleEndedIterator<Item = &'a ThreadMessage>) -> Self {
-        let (mut told, mut is_cut, mut n_bytes) = (Vec::new(), false, 0);
+        let (mut kept, mut is_cut, mut n_bytes) = (Vec::new(), false, 0);
+        // Newest first: those are what a client joins for.
         for message in messages.rev() {
             let mut json = to_json(message);
             is_cut |= shorten(message, &mut json);
@@ -36,21 +37,21 @@ impl Snapshot {
                 is_cut = true;
                 break;
             }
-            told.push((message, json));
+            kept.push((message, json));
         }
-        told.reverse();
+        kept.reverse();
         Self {
-            messages: answers_of_calls(told),
+            messages: answers_of_calls(kept),
             is_cut,
         }
     }
 }
 
 /// Results without a call in the snapshot are omitted: clients cannot place them.
-fn answers_of_calls(told: Vec<(&ThreadMessage, Value)>) -> Vec<Value> {
+fn answers_of_calls(kept: Vec<(&ThreadMessage, Value)>) -> Vec<Value> {
     let mut calls = HashSet::new();
-    let mut messages = Vec::with_capacity(told.len());
-    for (message, json) in told {
+    let mut messages = Vec::with_capacity(kept.len());
+    for (message, json) in kept {
         match &message.content {
             MessageContent::Assistant { tool_calls, .. } => {
                 calls.extend(tool_calls.iter().map(|it| it.id.as_str()));
@@ -119,10 +120,10 @@ mod tests {
 
     use super::*;
 
-    fn message(id: &str, said: MessageContent) -> ThreadMessage {
+    fn message(id: &str, content: MessageContent) -> ThreadMessage {
         ThreadMessage {
             id: id.to_owned(),
-            content: said,
+            content,
         }
     }
 
@@ -132,20 +133,20 @@ mod tests {
             name: "f".to_owned(),
             arguments: "{}".to_owned(),
         };
-        let said = MessageContent::Assistant {
+        let content = MessageContent::Assistant {
             content: None,
             tool_calls: vec![call],
         };
-        message(&format!("{id}:call"), said)
+        message(&format!("{id}:call"), content)
     }
 
     fn result(id: &str, text: String) -> ThreadMessage {
-        let said = MessageContent::Tool {
+        let content = MessageContent::Tool {
             call: id.to_owned(),
             content: Content::Text(text),
             error: None,
         };
-        message(id, said)
+        message(id, content)
     }
 
     fn user(id: &str, n_bytes: usize) -> ThreadMessage {
@@ -193,8 +194,8 @@ mod tests {
             call("c"),
             result("c", "ok".to_owned()),
         ];
-        let told = messages.iter().map(|it| (it, to_json(it))).collect();
+        let kept = messages.iter().map(|it| (it, to_json(it))).collect();
         let expected: Vec<Value> = messages[1..].iter().map(to_json).collect();
-        assert_eq!(answers_of_calls(told), expected);
+        assert_eq!(answers_of_calls(kept), expected);
     }
 }

@@ -1,7 +1,7 @@
 //! Agent Client Protocol, stable version 1: JSON-RPC 2.0, one message per line.
 //!
 //! Field names and shapes are those of the v1 schema in npm `@agentclientprotocol/sdk` 2.4.0.
-//! Here is what an agent says of its work; `session` has what both sides say about sessions, and
+//! Here is what an agent sends about its work; `session` has what both sides send about sessions, and
 //! `inbound` reads recordings of either side. There is no `fs/*` and no `terminal/*`.
 
 pub(crate) mod inbound;
@@ -35,7 +35,7 @@ pub struct Error<'a> {
     pub data: ErrorData<'a>,
 }
 
-/// The agent's own word for what went wrong.
+/// The agent's own code of the error.
 #[derive(Debug, Serialize)]
 pub struct ErrorData<'a> {
     pub code: &'a str,
@@ -287,7 +287,7 @@ pub struct TokenUsage {
     pub cached_write_tokens: u64,
 }
 
-/// Which limit it was, or why the model refused: ACP has one word for each.
+/// Which limit it was, or why the model refused: ACP has one stop reason for each.
 #[derive(Debug, Serialize)]
 pub struct StopMeta<'a> {
     pub code: &'a str,

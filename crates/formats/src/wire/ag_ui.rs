@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub(crate) const PROTOCOL_VERSION: &str = "1.0";
 
-/// What an event of each kind says; `subagentRunId` and `timestamp` come behind it.
+/// The fields of each kind of event; `subagentRunId` and `timestamp` follow them.
 #[derive(Serialize)]
 #[serde(
     tag = "type",
@@ -214,7 +214,7 @@ pub(crate) struct TokenUsage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_tokens: Option<u64>,
     pub(crate) cached_input_tokens: u64,
-    /// Most agents do not know it, and none is what they would say.
+    /// Most agents do not know it: zero is left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) cache_write_input_tokens: u64,
 }
@@ -240,7 +240,7 @@ pub(crate) struct Summary<'a> {
     /// The code that is the same for every agent, where the event has the agent's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<&'a str>,
-    /// `incomplete` when the answer was cut off, and `reason` says by what.
+    /// `incomplete` when the answer was cut off; `reason` is the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -258,7 +258,7 @@ object! {
         source: Str<'a> = "source",
     }
 
-    /// The structured form of a tool result, as far as it tells more than the text.
+    /// The structured form of a tool result, as far as it holds more than the text.
     ToolUseResult {
         r#type: Str<'a> = "type",
         original_file: Any<'a> = "originalFile",

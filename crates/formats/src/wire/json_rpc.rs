@@ -1,4 +1,4 @@
-//! JSON-RPC as agents and their clients speak it over pipes: one message per line, no batches.
+//! JSON-RPC between agents and their clients over pipes: one message per line, no batches.
 //!
 //! Both sides are here: what is read, strictly where the sender gets an error for it, and the shapes of
 //! what is sent. Who waits for which answer is the caller's affair.
@@ -156,7 +156,7 @@ impl Error {
         Self::new(INVALID_REQUEST, "the message has no method")
     }
 
-    /// What the other side says; some send only a number.
+    /// The message of the other side; some send only a number.
     pub fn text(self) -> String {
         let details = self.data.as_ref().and_then(|it| it["details"].as_str());
         match details {
@@ -229,7 +229,7 @@ impl<'a> Params<'a> {
     }
 }
 
-/// What serde says, without where: the client wrote one line.
+/// The message of serde without a position: the client wrote one line.
 fn error_text(err: &serde_json::Error) -> String {
     let words = err.to_string();
     match words.rsplit_once(" at line ") {

@@ -16,7 +16,7 @@ object! {
         // `serve`
         id: Str<'a> = "id",
         properties: Boxed<Properties<'a>> = "properties",
-        /// The event, where a server speaks for several directories.
+        /// The event, where a server serves several directories.
         payload: Any<'a> = "payload",
     }
 
@@ -105,7 +105,7 @@ object! {
         url: Any<'a> = "url",
     }
 
-    /// What a tool says besides its output.
+    /// What a tool reports besides its output.
     Metadata {
         exit: Num = "exit",
         output: Any<'a> = "output",

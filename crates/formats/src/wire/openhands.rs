@@ -4,6 +4,10 @@
 //! Only the kinds and fields that the writer uses are here. A variant's name is the class's name,
 //! because `kind` is. `ExternalToolAction` and `ExternalToolObservation` are proposals that a
 //! consumer has to register before it can load them.
+#![expect(
+    clippy::enum_variant_names,
+    reason = "`kind` is the name of the SDK's class"
+)]
 
 pub(crate) mod inbound;
 
@@ -14,7 +18,7 @@ use serde::{Serialize, Serializer};
 
 use super::acp::ToolKind;
 
-/// What is written for a call that has no result; a reader takes it for what it is.
+/// What is written for a call that has no result; our reader recognizes these texts.
 pub(crate) const CALL_FAILED: &str = "the call failed";
 pub(crate) const CALL_STOPPED: &str = "the call was stopped";
 pub(crate) const CALL_LOST: &str = "nobody said how the call ended";
@@ -24,10 +28,6 @@ pub(crate) const STREAM_ENDED: &str = "the stream ended";
 /// One line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind")]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`kind` is the name of the SDK's class"
-)]
 pub(crate) enum Event<'a> {
     SystemPromptEvent {
         #[serde(flatten)]
@@ -280,10 +280,6 @@ pub(crate) struct ToolCall<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind")]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`kind` is the name of the SDK's class"
-)]
 pub(crate) enum Action<'a> {
     MCPToolAction {
         data: Raw<'a>,
@@ -340,10 +336,6 @@ pub(crate) struct Observation<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind")]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`kind` is the name of the SDK's class"
-)]
 pub(crate) enum ObservationDetail<'a> {
     MCPToolObservation {
         tool_name: &'a str,

@@ -46,7 +46,7 @@ object! {
         item: Any<'a> = "item",
     }
 
-    /// A response. Its output is most of it, and is told item by item; the facts about it are kept as they
+    /// A response. Its output is most of it, and is streamed item by item; the facts about it are kept as they
     /// came.
     Response {
         output: List<Any<'a>> = "output",

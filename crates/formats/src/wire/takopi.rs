@@ -74,7 +74,7 @@ impl<'a, D> Action<'a, D> {
         }
     }
 
-    /// The event of an action of which there is no more to say.
+    /// The event of an action without a message and a level.
     pub(crate) fn event(
         self,
         engine: &'a str,

@@ -26,7 +26,7 @@ pub(crate) enum ThreadEvent<'a> {
     #[serde(rename = "turn.failed")]
     TurnFailed {
         error: Error<'a>,
-        /// Codex does not say what a failed turn used.
+        /// Absent for Codex, which does not count a failed turn.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         #[serde(flatten)]
@@ -150,7 +150,7 @@ pub(crate) enum Details<'a> {
 /// Marks the message that shows a question of the agent.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct AboutAsk<'a> {
-    /// Always `commentary`, Codex's word for a message that is not the answer.
+    /// Always `commentary`, as Codex marks a message that is not the answer.
     pub(crate) phase: &'static str,
     pub(crate) ask_id: &'a str,
 }
@@ -239,7 +239,7 @@ pub(crate) enum CollabTool {
     CloseAgent,
 }
 
-/// The agents a call speaks of, as a map by thread id.
+/// The agents of a call, as a map by thread id.
 #[derive(Debug, Default)]
 pub(crate) struct AgentsStates<'a>(pub(crate) Vec<(Cow<'a, str>, AgentState<'a>)>);
 
@@ -355,7 +355,7 @@ pub(crate) struct HowToAnswer<'a> {
     /// Where an answer is posted.
     pub(crate) url: &'a str,
     pub(crate) decisions: &'static [&'static str],
-    /// The control that says yes.
+    /// The control that allows it.
     pub(crate) control: AnswerControl<'a>,
 }
 

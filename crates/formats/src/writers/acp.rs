@@ -1,4 +1,4 @@
-//! Agent Client Protocol v1: what an agent says to an editor, one JSON-RPC message per line.
+//! Agent Client Protocol v1: what an agent sends to an editor, one JSON-RPC message per line.
 //!
 //! Each run becomes `session/update` notifications and one response to the prompt, whose id is the
 //! run's number. Permission requests stand beside their answers, so that a file is the whole
@@ -64,7 +64,7 @@ struct AcpSessionState {
     id: String,
     is_native: bool,
     /// The client knows the session by its id: it keeps it, whatever is learned later.
-    is_told: bool,
+    is_sent: bool,
     cwd: Option<String>,
     mode: Option<String>,
     commands: Option<u64>,
@@ -72,13 +72,13 @@ struct AcpSessionState {
 
 #[derive(Clone, Debug, Default)]
 struct AcpRun {
-    /// The model has spoken to the user.
-    has_said: bool,
-    /// The messages that were begun last, by voice.
+    /// The main agent has sent text.
+    has_text: bool,
+    /// The messages that were begun last, one for each source.
     last_message: Option<String>,
     last_thought: Option<String>,
-    /// A use of tokens was reported that the client has not heard of.
-    has_unsaid_usage: bool,
+    /// Usage was reported that the client does not know yet.
+    has_unsent_usage: bool,
 }
 
 impl Acp {
@@ -96,7 +96,7 @@ impl Acp {
 
     fn send(&mut self, out: &mut Vec<u8>, update: wire::SessionUpdate<'_>) {
         self.flush(out);
-        self.session.is_told = true;
+        self.session.is_sent = true;
         let session_id = &self.session.id;
         let notification = json_rpc::Call {
             jsonrpc: json_rpc::VERSION,
@@ -112,7 +112,7 @@ impl Acp {
         let session = &mut self.session;
         // A session that was not asked for does not take the place of the one that was, and on a
         // connection it has the id that it was opened with.
-        if is_file && !session.is_told && (!session.is_native || bound.how != Binding::Mismatch) {
+        if is_file && !session.is_sent && (!session.is_native || bound.how != Binding::Mismatch) {
             bound.native.as_str().clone_into(&mut session.id);
             session.is_native = true;
         }
@@ -128,10 +128,12 @@ impl Acp {
 
     fn commands(&mut self, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
         let hash = hash(&bound.commands);
-        if bound.commands.is_empty() || self.session.commands == Some(hash) || self.knows_commands()
-        {
+        let is_known = self.session.commands == Some(hash)
+            || self.connection.as_ref().is_some_and(|it| it.knows_commands);
+        if bound.commands.is_empty() || is_known {
             return;
         }
+        // Claude Code repeats its commands with every run.
         self.session.commands = Some(hash);
         let command = |name| wire::AvailableCommand {
             name,
@@ -164,20 +166,22 @@ impl Acp {
     fn opened(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
         match item {
             Item::Message(message) => {
-                let voice = self.voice(event, message);
-                self.open_text(message.id.as_str(), voice);
+                let source = self.source(event, message);
+                self.open_text(message.id.as_str(), source);
             }
             Item::Reasoning(reasoning) => {
-                let voice = match self.shape {
+                let source = match self.shape {
                     AcpProfile::Default => ChunkSource::Thought,
                     AcpProfile::Seed => ChunkSource::Agent,
                 };
-                self.open_text(reasoning.id.as_str(), voice);
+                self.open_text(reasoning.id.as_str(), source);
             }
             Item::Tool(tool) => self.tool_opened(event, tool, out),
             Item::Plan(plan) => self.plan(event, plan, out),
             Item::Subagent(_) => (), // The call that started it shows it.
-            Item::Compaction(_) if !self.sends_compactions() => self.losses.count("compaction"),
+            Item::Compaction(_) if !self.client().has_compactions => {
+                self.losses.count("compaction");
+            }
             Item::Compaction(it) => {
                 let update = wire::CompactionUpdate {
                     compaction_id: it.id.as_str(),
@@ -216,10 +220,11 @@ impl Acp {
             Item::Subagent(it) => {
                 // What a sub-agent in the foreground reports is also the result of its call.
                 if it.background && it.report.is_some() {
+                    // ACP has no message that belongs to a call which has ended.
                     self.losses.count("background sub-agent report");
                 }
             }
-            Item::Compaction(_) if !self.sends_compactions() => (),
+            Item::Compaction(_) if !self.client().has_compactions => (),
             Item::Compaction(it) => {
                 let text = |text| wire::ContentBlock::Text { text };
                 let update = wire::CompactionUpdate {
@@ -243,6 +248,7 @@ impl Acp {
             let doing = doing.filter(|_| entry.status == PlanStatus::InProgress);
             wire::PlanEntry {
                 content: doing.unwrap_or(&entry.text).by_ref(),
+                // ACP requires one, and no agent has them.
                 priority: "medium",
                 status: entry.status,
             }
@@ -267,7 +273,7 @@ impl Acp {
             Level::Warning => "warning",
             Level::Error => "error",
         };
-        if !self.sends_notices() {
+        if !self.client().has_notices {
             return self.losses.count("notice");
         }
         // A title must not be empty.
@@ -289,7 +295,7 @@ impl Acp {
 impl Writer for Acp {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         if !self.session.is_native
-            && !self.session.is_told
+            && !self.session.is_sent
             && self.session.id != event.session.as_str()
         {
             event.session.as_str().clone_into(&mut self.session.id);
@@ -319,10 +325,6 @@ impl Writer for Acp {
 
     fn losses(&self) -> &Losses {
         &self.losses
-    }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
     }
 }
 

@@ -93,6 +93,7 @@ impl AgUi {
         }
         let mut held = Vec::new();
         EventLane::of(event, &mut held).emit(session);
+        // Only the last introduction is sent, and what a repetition replaces is the same.
         if self.held.replace(held).is_some() && bound.how != Binding::Repeat {
             self.losses.count("session without a run");
         }
@@ -100,10 +101,9 @@ impl AgUi {
 
     fn start(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         self.n_runs += 1;
-        let thread = match &self.thread {
-            Some(thread) => thread.clone(),
-            None => event.session.as_str().to_owned(),
-        };
+        let thread = self.thread.clone();
+        let thread = thread.unwrap_or_else(|| event.session.to_string());
+        // linkspan numbers the runs of each session, so that only both together are unique.
         let id = match &event.run {
             Some(run) => format!("{thread}:{run}"),
             None => format!("{thread}:{}", self.n_runs),
@@ -136,7 +136,7 @@ impl AgUi {
                 Outcome::Failed | Outcome::Lost => false,
             };
         if let Some(answer) = ended.answer.as_ref().filter(|_| has_ended_well) {
-            run.items.unsaid_answer(&run.id, answer, lane);
+            run.items.missing_answer(&run.id, answer, lane);
         }
         let usage = usage(ended, engine);
         let is_cut = is_cut(ended);
@@ -180,6 +180,7 @@ impl AgUi {
             outcome: Some(ended.outcome.name()),
             ..wire::Summary::default()
         };
+        // For these the protocol has outcomes of its own.
         let is_plain = matches!(ended.outcome, Outcome::Completed | Outcome::Aborted);
         lane.emit(wire::Body::RunFinished {
             thread_id: &run.thread,
@@ -278,10 +279,6 @@ impl Writer for AgUi {
 
     fn losses(&self) -> &Losses {
         &self.losses
-    }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
     }
 }
 

@@ -54,7 +54,7 @@ impl OpenAsk {
     }
 }
 
-/// How an ask was settled, in a word or two.
+/// How an ask was settled, as a short label.
 pub(crate) fn decision_label(kind: AskKind, decision: Decision) -> &'static str {
     match (kind, decision) {
         (AskKind::Permission, Decision::Allowed) => "allowed",

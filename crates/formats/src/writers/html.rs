@@ -9,7 +9,7 @@ mod escape;
 mod parts;
 mod prose;
 
-use model::{Cause, Decision, Level, Outcome, Plan, PlanStatus};
+use model::{Decision, Level, Outcome, Plan, PlanStatus};
 
 use self::escape::escape;
 use self::parts::{
@@ -90,10 +90,6 @@ img-src data:; base-uri 'none'; form-action 'none'\">
             time(at, 11..16, out);
         }
         put!(out, "</h2>\n");
-        match run.cause {
-            Cause::Prompt => (),
-            Cause::WakeUp => self.notice(Level::Info, "woken by background work", out),
-        }
     }
 
     fn run_ended(&self, end: &RunEnd<'_>, reason: Option<&str>, out: &mut Vec<u8>) {
@@ -154,13 +150,14 @@ img-src data:; base-uri 'none'; form-action 'none'\">
 
     fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>) {
         put!(out, "<p class=\"picture\">");
-        match *picture {
+        match picture {
             Picture::Data { media_type, data } if is_picture(media_type, data) => {
                 put!(
                     out,
                     "<img alt=\"Picture, {}\"",
                     escape(&of(media_type, data))
                 );
+                // `is_picture` has checked every byte of both.
                 put!(out, " src=\"data:{media_type};base64,{data}\">");
             }
             Picture::Data { media_type, data } => {
@@ -260,9 +257,6 @@ img-src data:; base-uri 'none'; form-action 'none'\">
     }
 
     fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>) {
-        if text.trim().is_empty() {
-            return self.notice(Level::Info, name, out);
-        }
         folded_text(name, text, out);
     }
 
@@ -310,10 +304,7 @@ impl Html {
                 prose::render(text, out);
                 put!(out, "</div>\n");
             }
-            CardPart::Image { media_type, data } => {
-                self.picture(&Picture::Data { media_type, data }, out);
-            }
-            CardPart::ImageUrl(url) => self.picture(&Picture::Url(url), out),
+            CardPart::Picture(picture) => self.picture(picture, out),
             CardPart::Cut(note) => put!(out, "<p class=\"cut\">… {}</p>\n", escape(note)),
             CardPart::Nothing => put!(out, "<p class=\"cut\">no output</p>\n"),
         }

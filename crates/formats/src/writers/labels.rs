@@ -28,7 +28,7 @@ const NAMES: [(&str, &str); 9] = [
 /// What the titles of known tools begin with.
 const VERBS: [&str; 7] = ["Read", "Edit", "Write", "Delete", "Move", "Fetch", "Search"];
 
-/// The name of a call and what it is about. Titles of known tools begin with a verb of their own.
+/// The name of a call and its subject. Titles of known tools begin with a verb of their own.
 pub(crate) fn label_and_target(tool: &Tool<'_>) -> (String, Option<String>) {
     let title = tool.class.title.to_str();
     let name = || tool_name(&tool.name).to_owned();
@@ -61,7 +61,7 @@ pub(crate) fn label_and_target(tool: &Tool<'_>) -> (String, Option<String>) {
             Some((verb, about)) if VERBS.contains(&verb) || verb == tool.name => {
                 (verb.to_owned(), Some(about.to_owned()))
             }
-            // The agent's own words do not always say what it is about.
+            // A title of the agent's own may leave out the file or the pattern.
             Some(_) => match target(tool).filter(|it| !title.contains(&**it)) {
                 Some(target) => (name(), Some(format!("{title}: {target}"))),
                 None => (name(), Some(title.into_owned())),
@@ -99,7 +99,7 @@ fn target<'a>(tool: &'a Tool<'_>) -> Option<Cow<'a, str>> {
     (!target.trim().is_empty()).then_some(target)
 }
 
-/// A short name for a call: what the agent calls it and what it is about.
+/// A call on one line: its name and its subject.
 pub(crate) fn label(tool: &Tool<'_>) -> String {
     let (name, about) = label_and_target(tool);
     match about {
@@ -119,7 +119,7 @@ pub(crate) fn compact(raw: &Raw<'_>) -> String {
     cut(&display_safe(&one_line), MAX_INPUT).into_owned()
 }
 
-/// The first `n` characters; says so when there are more.
+/// The first `n` characters, and an ellipsis when there are more.
 pub(crate) fn cut(text: &str, n: usize) -> Cow<'_, str> {
     match text.char_indices().nth(n) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),

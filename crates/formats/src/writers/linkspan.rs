@@ -19,8 +19,4 @@ impl Writer for Linkspan {
     fn losses(&self) -> &Losses {
         &self.losses
     }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
-    }
 }

@@ -8,7 +8,7 @@
 mod escape;
 mod prose;
 
-use model::{Cause, Decision, Level, Plan, PlanStatus, ToolKind};
+use model::{Decision, Level, Plan, PlanStatus, ToolKind};
 
 use self::escape::{inline, plain};
 use super::diff::{self, Side};
@@ -48,10 +48,6 @@ impl Renderer for Markdown {
 
     fn run_started(&self, run: &RunStart, out: &mut Vec<u8>) {
         put!(out, "## Run {}\n\n", run.n);
-        match run.cause {
-            Cause::Prompt => (),
-            Cause::WakeUp => self.notice(Level::Info, "woken by background work", out),
-        }
     }
 
     fn run_ended(&self, end: &RunEnd<'_>, reason: Option<&str>, out: &mut Vec<u8>) {
@@ -91,7 +87,7 @@ impl Renderer for Markdown {
     }
 
     fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>) {
-        match *picture {
+        match picture {
             // No common reader of Markdown shows pictures that a text carries.
             Picture::Data { media_type, data } => {
                 let size = size(data.len() / 4 * 3);
@@ -170,9 +166,6 @@ impl Renderer for Markdown {
     }
 
     fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>) {
-        if text.trim().is_empty() {
-            return self.notice(Level::Info, name, out);
-        }
         fold(name, Some(text), out);
         fence("", text, out);
         put!(out, "</details>\n\n");
@@ -215,10 +208,7 @@ impl Markdown {
             CardPart::Output(text) => fence("", text, out),
             CardPart::HandedBack(text) => self.aside("Handed back", text, out),
             CardPart::Report(text) => put!(out, "{}\n\n", prose::contained(text)),
-            CardPart::Image { media_type, data } => {
-                self.picture(&Picture::Data { media_type, data }, out);
-            }
-            CardPart::ImageUrl(url) => self.picture(&Picture::Url(url), out),
+            CardPart::Picture(picture) => self.picture(picture, out),
             CardPart::Cut(note) => put!(out, "… {}\n\n", plain(note)),
             CardPart::Nothing => put!(out, "no output\n\n"),
         }
@@ -228,6 +218,7 @@ impl Markdown {
 /// An address as a link, anything else as it is.
 fn place(text: &str) -> String {
     let is_web = text.starts_with("https://") || text.starts_with("http://");
+    // A sign that would end the link early.
     let is_odd = |it: char| it.is_whitespace() || matches!(it, '<' | '>' | '\\');
     if is_web && !text.contains(is_odd) && crate::display_safe(text) == text {
         format!("<{text}>")

@@ -42,7 +42,7 @@ enum OpenHandsProfile {
 }
 
 impl OpenHandsProfile {
-    /// Some shapes tell the text of a whole turn at its end.
+    /// Some profiles write the text of a whole turn at its end.
     fn sends_text_at_end(self) -> bool {
         match self {
             Self::Acp | Self::Message => true,
@@ -92,6 +92,7 @@ impl OpenHands {
 
     fn started(&mut self, out: &mut Vec<u8>) {
         self.is_running = true;
+        // The SDK takes `finished` and `error` for final, unless the conversation runs again.
         if self.has_ended {
             self.status(ExecutionStatus::Running, out);
         }
@@ -114,6 +115,7 @@ impl OpenHands {
 
     fn updated(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
         match item {
+            // An action is written once, with the input it had then.
             Item::Tool(tool) if self.is_open(&tool.id) => self.losses.count("change of a call"),
             Item::Tool(tool) if tool.input.is_some() => self.start_call(event, tool, out),
             Item::Plan(_) => self.losses.count("plan"),
@@ -175,6 +177,7 @@ impl OpenHands {
         let head = self.pen.head(Source::Environment);
         let line = Line::Condensation {
             head,
+            // Agents do not tell which events a summary replaces.
             forgotten_event_ids: [],
             summary: compaction.summary.as_ref().map(Text::by_ref),
             llm_response_id: head.id,
@@ -193,6 +196,7 @@ impl OpenHands {
     fn settled(&mut self, settled: &AskSettled<'_>, out: &mut Vec<u8>) {
         self.n_asks = self.n_asks.saturating_sub(1);
         self.is_denied = settled.decision == Decision::Denied;
+        // The conversation runs again after the rejection is written.
         if !self.is_denied {
             self.run_on(out);
         }
@@ -237,6 +241,7 @@ impl OpenHands {
         let name = hook.hook_name.as_deref().or(hook.hook_command.as_deref());
         let name = name.unwrap_or(hook_event_type);
         let exit_code = hook.exit_code.0? as i64;
+        // The hook ran after the last text, which may still be held.
         if hook_event_type == "Stop" {
             let lane = self.lane(event.path.last(), out);
             self.pause(lane, out);
@@ -256,7 +261,7 @@ impl OpenHands {
             hook_command: Text::new(name),
             tool_name,
             success: exit_code == 0,
-            // The exit code by which a hook says no.
+            // Exit code 2 of a hook blocks the call.
             blocked: exit_code == 2,
             exit_code,
             stdout: words(hook.stdout),
@@ -266,7 +271,7 @@ impl OpenHands {
         Some(())
     }
 
-    /// Remembers what kind of text an item streams; the target tells deltas apart by that only.
+    /// Remembers what kind of text an item streams; a delta has no other mark.
     fn stream(&mut self, event: &Event<'_>, id: &ItemId<'_>, is_reasoning: bool) {
         if self.is_live && event.path.is_empty() {
             self.streams.push((id.clone().into_owned(), is_reasoning));
@@ -296,6 +301,7 @@ impl OpenHands {
 
 impl Writer for OpenHands {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        // Deltas are by far the most frequent, and a file has none of them.
         if matches!(event.body, Body::ItemDelta(_)) && !self.is_live {
             return;
         }
@@ -331,10 +337,6 @@ impl Writer for OpenHands {
     fn losses(&self) -> &Losses {
         &self.losses
     }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
-    }
 }
 
 /// The moments OpenHands knows hooks for.
@@ -348,7 +350,7 @@ const HOOK_EVENTS: [&str; 6] = [
 ];
 
 object! {
-    /// What Claude Code and OpenHands itself say of a hook that has run.
+    /// What Claude Code and OpenHands itself report of a hook that has run.
     Hook {
         hook_name: Str<'a> = "hook_name",
         hook_command: Str<'a> = "hook_command",

@@ -13,8 +13,8 @@ mod totals;
 use std::borrow::Cow;
 
 use model::{
-    AskSettled, Event, Level, Losses, Other, Plan, PlanStatus, RunEnded, Status, Subagent, Text,
-    Timestamp, Tool, ToolKind,
+    AskSettled, Cause, Event, Level, Losses, Other, Plan, PlanStatus, RunEnded, Status, Subagent,
+    Text, Timestamp, Tool, ToolKind,
 };
 
 use self::agents::PageAgents;
@@ -66,7 +66,7 @@ impl<M: Renderer> PageTranscript<M> {
 }
 
 impl<M: Renderer> PageLayout<M> {
-    /// Writes a block where `path` says: on the page, or to what a sub-agent does.
+    /// Writes a block in its place: on the page, or among what a sub-agent does.
     fn place(&mut self, place: &mut Place<'_>, write: impl FnOnce(&M, &mut Vec<u8>)) {
         let mut block = Vec::new();
         write(&self.markup, &mut block);
@@ -74,6 +74,7 @@ impl<M: Renderer> PageLayout<M> {
             let Some(overflow) = self.agents.hold(place.path, &block, &self.markup) else {
                 return;
             };
+            // What overflows is written at once, so that memory stays bounded.
             self.losses.count("sub-agent in parts");
             block = overflow;
         }
@@ -106,6 +107,9 @@ impl<M: Renderer> PageLayout<M> {
     }
 
     fn aside(&mut self, name: &str, text: &str, place: &mut Place<'_>) {
+        if text.trim().is_empty() {
+            return self.notice(Level::Info, name, place);
+        }
         if text.len() > M::MAX_SHOWN {
             self.losses.count("cut text");
         }
@@ -137,7 +141,7 @@ impl<M: Renderer> Layout for PageLayout<M> {
         self.session = Some(session.clone());
         let has_header = self.early.is_none();
         let text = match change {
-            // The header will say it.
+            // The header will show it.
             SessionChange::First | SessionChange::Update(_) if !has_header => return,
             SessionChange::First => session.headline(),
             SessionChange::Other { .. } => format!("now {}", session.headline()),
@@ -149,6 +153,10 @@ impl<M: Renderer> Layout for PageLayout<M> {
     fn run_started(&mut self, run: &RunStart, out: &mut Vec<u8>) {
         let place = &mut Place::top(out);
         self.place(place, |markup, out| markup.run_started(run, out));
+        match run.cause {
+            Cause::Prompt => (),
+            Cause::WakeUp => self.notice(Level::Info, "woken by background work", place),
+        }
     }
 
     fn run_ended(&mut self, end: &RunEnd<'_>, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
@@ -223,22 +231,26 @@ impl<M: Renderer> Layout for PageLayout<M> {
         }
         let goes_on = open.in_background && status == Status::Ok;
         let agent = match goes_on {
+            // A background agent keeps what it holds until it ends.
             true => None,
             false => self.agents.take(&tool.id, &self.markup),
         };
         let mut card = ToolCard::of_call(tool, status, goes_on);
-        let told = agent.as_ref().and_then(|it| it.told);
-        card.input::<M>(tool, told, &mut self.losses);
+        let task = agent.as_ref().and_then(|it| it.task);
+        card.input::<M>(tool, task, &mut self.losses);
         card.pieces
             .extend(open.decisions.into_iter().map(CardPart::Decision));
-        let mut heard = LastText::new(agent.as_ref().and_then(|it| it.last_said));
+        let mut last = LastText {
+            hash: agent.as_ref().and_then(|it| it.last_text),
+            ..LastText::default()
+        };
         if let Some(agent) = agent {
             card.pieces.push(CardPart::Inside(agent.held));
         }
         if let Some(report) = &open.report {
-            card.report::<M>(report, &mut heard, &mut self.losses);
+            card.report::<M>(report, &mut last, &mut self.losses);
         }
-        card.result::<M>(tool, status, &mut heard, &open.printed, &mut self.losses);
+        card.result::<M>(tool, status, &mut last, &open.printed, &mut self.losses);
         self.place(place, |markup, out| markup.card(&card, out));
     }
 
@@ -263,14 +275,14 @@ impl<M: Renderer> Layout for PageLayout<M> {
             ending: CardOutcome::of(status, None),
             pieces: Vec::new(),
         };
-        let mut said = None;
+        let mut last = LastText::default();
         if let Some(held) = held {
-            said = held.last_said;
+            last.hash = held.last_text;
             (card.name, card.about) = (held.name, held.about);
             card.pieces.push(CardPart::Inside(held.held));
         }
         if let Some(report) = &agent.report {
-            card.report::<M>(&report.to_str(), &mut LastText::new(said), &mut self.losses);
+            card.report::<M>(&report.to_str(), &mut last, &mut self.losses);
         }
         self.place(place, |markup, out| markup.card(&card, out));
     }

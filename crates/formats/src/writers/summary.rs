@@ -23,6 +23,7 @@ impl SessionSummary {
             native: bound.native.as_str().to_owned(),
             model: own(&bound.model),
             cwd: own(&bound.cwd),
+            // Every session has a mode; only another one is worth showing.
             mode: own(&bound.permission_mode).filter(|it| it != "default"),
             version: own(&bound.version),
         }
@@ -50,8 +51,8 @@ impl SessionSummary {
             .join(" · ")
     }
 
-    /// Takes over what `now` says and tells what is new about the same session.
-    pub(crate) fn update(&mut self, now: Self, says_mode: bool) -> Option<String> {
+    /// Takes over the facts of `now`, and returns those that are new.
+    pub(crate) fn update(&mut self, now: Self, has_mode: bool) -> Option<String> {
         let mut news = Vec::new();
         let mut take = |old: &mut Option<String>, new: Option<String>| {
             if new.is_some() && *old != new {
@@ -62,7 +63,7 @@ impl SessionSummary {
         take(&mut self.model, now.model);
         take(&mut self.cwd, now.cwd);
         take(&mut self.version, now.version);
-        if says_mode && self.mode != now.mode {
+        if has_mode && self.mode != now.mode {
             let mode = now.mode.as_deref().unwrap_or("default");
             news.push(format!("{mode} mode"));
             self.mode = now.mode;
@@ -188,7 +189,7 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
-/// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
+/// The command that resumes a session, if its id is one plain word to every shell.
 pub(crate) fn resume_hint(session: &SessionSummary) -> Option<String> {
     if !resume::is_offered(&session.engine) {
         return None;
@@ -213,6 +214,7 @@ pub(crate) fn cost(ended: &RunEnded<'_>) -> Option<f64> {
         .models
         .iter()
         .map(by_model)
+        // With one price missing, a sum would be wrong.
         .sum::<Option<f64>>()
         .filter(|_| !ended.models.is_empty())
         .or(ended.usage.as_ref()?.cost_usd)

@@ -26,7 +26,7 @@ use self::session::TakopiSession;
 use super::{WriterConfig, missing_end};
 use crate::wire::takopi as wire;
 
-/// Notes that wait for the run they will belong to; what a stream says before its first run is short.
+/// Notes that wait for the run they will belong to; streams hold little before their first run.
 const MAX_WAITING: usize = 64 * 1024;
 /// Denials from notices, held until the end of the run so that each is shown once.
 const MAX_DENIED: usize = 256;
@@ -89,15 +89,16 @@ impl Takopi {
 
     fn bound(&mut self, event: &Event<'_>, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
         if bound.how == Binding::Mismatch {
-            // The run fails, and its end says why; it still belongs to the session that was asked for.
+            // The run fails with a reason; it still belongs to the session that was asked for.
             return;
         }
         if bound.version.is_some() || !bound.commands.is_empty() {
             self.losses.count("session detail");
         }
+        // Other agents report more about a session later; `started` is written with what is known by then.
         let is_new = TakopiSession::learn(&mut self.session, event, bound);
         // A session that repeats itself between two runs may do so without another run to come,
-        // and one that has not said its model yet will do so with its next words.
+        // and one whose model is not known yet reports it with its next frame.
         let is_due = is_new && bound.model.is_some();
         if self.run.is_open || is_due {
             self.started(out);
@@ -152,9 +153,10 @@ impl Takopi {
             Item::Tool(tool) => self.tool_closed(event, tool, closed.status, out),
             Item::Message(message) => self.message(event, message),
             Item::Reasoning(reasoning) => self.reasoning(event, reasoning, out),
-            Item::Plan(_) => (), // Its last update said as much.
+            Item::Plan(_) => (), // Its last update had the same entries.
             // The call that started it is the action; a background agent's end comes after that.
             Item::Subagent(subagent) if subagent.background => {
+                // Takopi has no action that outlives the call it belongs to.
                 self.losses.count("end of a background sub-agent");
             }
             Item::Subagent(_) => (),
@@ -181,6 +183,7 @@ impl Takopi {
             Role::Assistant if !event.path.is_empty() => self.losses.count("sub-agent message"),
             Role::Assistant => {
                 if self.is_upstream_of(upstream::opencode::ENGINE) {
+                    // Takopi's OpenCode runner answers with everything that was written, not with the last text.
                     return upstream::opencode::push_text(&mut self.run.words, &message.text);
                 }
                 // The last words are the answer; those before them have no place.
@@ -198,6 +201,7 @@ impl Takopi {
 
     fn run_ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         if self.profile == TakopiProfile::Upstream {
+            // Takopi resumes the session that the `result` frame names.
             self.learn_from_result(ended);
         }
         self.started(out);
@@ -245,6 +249,7 @@ impl Writer for Takopi {
         if self.run.is_open || self.run.has_started {
             self.run_ended(&missing_end(), out);
         }
+        // A note needs a run to belong to, and there will be none.
         for _ in 0..self.n_waiting {
             self.losses.count("notice outside a run");
         }
@@ -254,9 +259,5 @@ impl Writer for Takopi {
 
     fn losses(&self) -> &Losses {
         &self.losses
-    }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
     }
 }

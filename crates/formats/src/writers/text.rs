@@ -40,27 +40,23 @@ const ASSISTANT: SpeechStyle = SpeechStyle {
 };
 const THINKING: SpeechStyle = SpeechStyle {
     heading: Some("∴ thinking"),
-    mark: "",
     indent: "  ",
     style: DIM,
-    max_lines: usize::MAX,
+    ..ASSISTANT
 };
 const USER: SpeechStyle = SpeechStyle {
-    heading: None,
     mark: "› ",
     indent: "  ",
     style: CYAN,
-    max_lines: usize::MAX,
+    ..ASSISTANT
 };
 /// A prompt from another agent.
 const MACHINE: SpeechStyle = SpeechStyle {
-    heading: None,
-    mark: "› ",
-    indent: "  ",
     style: DIM,
     max_lines: calls::MAX_LINES,
+    ..USER
 };
-/// What an agent's own program tells it.
+/// What an agent's program writes to its model.
 const HARNESS: SpeechStyle = SpeechStyle {
     mark: "» ",
     ..MACHINE
@@ -125,10 +121,6 @@ impl Writer for TextTranscript {
     fn losses(&self) -> &Losses {
         self.transcript.losses()
     }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
-    }
 }
 
 impl TextLayout {
@@ -141,7 +133,7 @@ impl TextLayout {
         }
     }
 
-    /// A word of our own about what is going on.
+    /// A line of our own between the blocks.
     fn remark(&mut self, text: &str, out: &mut Vec<u8>) {
         self.page.begin(BlockKind::Notice, &mut Place::top(out));
         self.page.line("", DIM, text, out);
@@ -305,6 +297,7 @@ impl Layout for TextLayout {
 
     /// Announces a call once its input is known, if it has to be known before it ends.
     fn call_known(&mut self, tool: &Tool<'_>, call: &mut OpenCall, place: &mut Place<'_>) {
+        // The agent that this call starts is named after it.
         let has_followers = tool.class.kind == ToolKind::Task;
         let is_wanted = has_followers || self.live && tool.class.kind != ToolKind::Todo;
         if !is_wanted || tool.input.is_none() {
@@ -326,11 +319,13 @@ impl Layout for TextLayout {
             open,
             mut took,
         } = closed;
+        // A background agent writes under its name after its call has ended.
         if !open.in_background {
             self.page.forget_agent(&tool.id);
         }
         let is_ok = status == Status::Ok;
         if tool.class.kind == ToolKind::Todo && is_ok {
+            // The plan shows what the call has changed.
             return self.losses.count("todo call");
         }
         if is_ok && open.is_announced && calls::speaks_for_itself(tool) {
@@ -387,6 +382,7 @@ impl Layout for TextLayout {
         place: &mut Place<'_>,
     ) {
         let before = before.map(|it| it.entries.iter().cloned().collect());
+        // A long plan is repeated with every step: only what is new is shown.
         let before: HashMap<String, PlanStatus> = before.unwrap_or_default();
         let is_new = |it: &&PlanEntry<'_>| before.get(&*it.text.to_str()) != Some(&it.status);
         let news: Vec<_> = plan.entries.iter().filter(is_new).collect();
@@ -421,7 +417,7 @@ fn outcome(open: OpenCall, tool: &Tool<'_>, status: Status, losses: &mut Losses)
     }
 }
 
-/// The result says that it was denied, and why.
+/// True when the result repeats the denial and its reason.
 fn is_shown(decision: &str, tool: &Tool<'_>) -> bool {
     let Some(reason) = decision.strip_prefix("denied") else {
         return false;

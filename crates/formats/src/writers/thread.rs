@@ -27,7 +27,7 @@ use self::calls::{ThreadCall, ThreadCallEnd};
 use self::output::{OutputSource, Outputs};
 use self::plans::ThreadPlan;
 use self::turn::{TurnState, Turns};
-use super::{ServedThread, WriterConfig, line};
+use super::{ServedThread, WriterConfig, line, take};
 use crate::wire::thread as wire;
 
 /// Text held back for what may still be added to it; more than this is written as it is.
@@ -65,7 +65,7 @@ struct HeldMessage {
 #[derive(Clone, Debug)]
 struct ThreadOpenCall {
     item: ItemId<'static>,
-    /// Absent until its input is known: only then is it clear what it is.
+    /// Absent until its input is known: the type of its item depends on it.
     call: Option<ThreadCall>,
     /// Only its end was emitted, so only its end is repeated.
     was_never_opened: bool,
@@ -112,6 +112,7 @@ impl Thread {
             && let Some(open) = self.calls.iter_mut().find(|it| it.item == delta.item)
             && open.printed.len() <= output::MAX_OUTPUT
         {
+            // Kept for a call that never gets a result; otherwise the result repeats it.
             open.printed.push_str(&delta.text.to_str());
         }
     }
@@ -185,7 +186,9 @@ impl Thread {
         match &event.body {
             Body::ItemOpened(item) | Body::ItemUpdated(item) => continues(item),
             Body::ItemClosed(closed) => continues(&closed.item),
+            // A warning is written, and must not overtake the text before it.
             Body::NoticeRaised(notice) => notice.level < Level::Warning,
+            // These write nothing.
             Body::ItemDelta(_) | Body::UsageReported(_) | Body::FrameUnmapped(_) => true,
             Body::SessionBound(_)
             | Body::RunStarted(_)
@@ -198,6 +201,7 @@ impl Thread {
     /// Writes the held message.
     fn release(&mut self, out: &mut Vec<u8>) {
         if let Some(held) = self.held.take() {
+            // What a sub-agent writes is not the answer of the run.
             self.turns.has_answer |= held.path.is_empty();
             let text = &held.text;
             let details = wire::Details::AgentMessage { text, about: None };
@@ -229,6 +233,7 @@ impl Thread {
             return self.call_updated(tool, &event.path, out);
         }
         let was_never_opened = event.why == Some(Why::NeverOpened);
+        // An item keeps its type, so that it starts when the input tells which type it is.
         let is_due = tool.input.is_some() && !was_never_opened;
         let call = is_due.then(|| self.start(tool, &event.path, out));
         self.calls.push(ThreadOpenCall {
@@ -255,8 +260,7 @@ impl Thread {
         out: &mut Vec<u8>,
     ) {
         let path = &*event.path;
-        let at = self.calls.iter().position(|it| it.item == tool.id);
-        let open = at.map(|at| self.calls.remove(at));
+        let open = take(&mut self.calls, |it| it.item == tool.id);
         let was_never_opened = open.as_ref().is_some_and(|it| it.was_never_opened);
         let (call, printed) = open.map_or((None, String::new()), |it| (it.call, it.printed));
         let mut call = call.unwrap_or_else(|| match was_never_opened {
@@ -264,15 +268,13 @@ impl Thread {
             false => self.start(tool, path, out),
         });
         call.learn(tool);
+        // The call of a background agent ends at once; the agent is still running.
         let in_background = (self.agents.iter()).any(|it| it.call == tool.id && it.in_background);
         let ending = ThreadCallEnd {
             status,
-            result: tool.result.as_ref(),
+            tool: Some(tool),
             printed: &printed,
-            exit_code: tool.class.exit_code,
-            change: tool.class.change,
             in_background,
-            is_own: codex_passthrough::is_command(tool),
             outputs: &self.outputs.clone(),
             source: Some(OutputSource {
                 session: event.session.as_str(),
@@ -326,7 +328,7 @@ impl Thread {
             && notice.code == "error"
             && self.turns.turn != TurnState::None
         {
-            // The agent itself says that something went wrong: a line of its own, whatever the profile.
+            // An error that the agent itself reports is a line of its own, whatever the profile.
             self.turns.begin(out);
             let message = &notice.text;
             return line(out, &wire::ThreadEvent::Error { message });
@@ -344,12 +346,14 @@ impl Thread {
     }
 
     fn bound(&mut self, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
+        // ThreadEvents have no place for the model, the directory and the tools.
         self.losses.count("session detail");
         self.turns.bind(bound.native.as_str(), out);
     }
 
     fn ended(&mut self, event: &Event<'_>, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.turns.begin(out);
+        // A slash command of Claude Code answers in its `result` alone.
         if let (Outcome::Completed, Some(answer)) = (ended.outcome, &ended.answer)
             && !self.turns.has_answer
             && !answer.is_blank()
@@ -365,7 +369,7 @@ impl Thread {
 
     /// Completes what is open; a lawful stream leaves nothing to do here.
     fn close_all(&mut self, out: &mut Vec<u8>) {
-        let (outputs, session) = (self.outputs.clone(), self.turns.session().to_owned());
+        let (outputs, session) = (self.outputs.clone(), self.turns.session.clone());
         for open in std::mem::take(&mut self.calls) {
             if let Some(call) = open.call {
                 let ending = ThreadCallEnd::lost(&open.printed, &outputs, &session);
@@ -419,17 +423,13 @@ impl Writer for Thread {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         self.abandon(out);
-        for _ in 0..self.turns.n_postponed() {
+        for _ in &self.turns.postponed {
             self.losses.count("notice outside a run");
         }
     }
 
     fn losses(&self) -> &Losses {
         &self.losses
-    }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a transcript says, and in which words: the one state machine of `text`, `markdown` and `html`.
+//! What a transcript shows, and in which words: the one state machine of `text`, `markdown` and `html`.
 //!
 //! It follows the session, its runs, calls, asks and plans, and decides what is worth showing. A
 //! [`Layout`] puts that where it belongs: `text` in order of time, pages with each sub-agent inside
@@ -125,10 +125,14 @@ pub(crate) enum Author {
     Harness,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Picture<'a> {
-    Data { media_type: &'a str, data: &'a str },
-    Url(&'a str),
+    Data {
+        media_type: Cow<'a, str>,
+        /// In base64.
+        data: Cow<'a, str>,
+    },
+    Url(Cow<'a, str>),
 }
 
 /// How much room a plan gets.
@@ -196,8 +200,8 @@ impl<L: Layout> Transcript<L> {
         if let Some(session) = &mut self.session
             && session.native == now.native
         {
-            let says_mode = bound.permission_mode.is_some();
-            if let Some(news) = session.update(now, says_mode) {
+            let has_mode = bound.permission_mode.is_some();
+            if let Some(news) = session.update(now, has_mode) {
                 let change = SessionChange::Update(news);
                 self.layout.session(session, change, out);
             }
@@ -272,17 +276,16 @@ impl<L: Layout> Transcript<L> {
         for part in &message.parts {
             match part {
                 Part::Image { media_type, data } => {
-                    let data = data.to_str();
                     let picture = Picture::Data {
-                        media_type,
-                        data: &data,
+                        media_type: Cow::Borrowed(media_type),
+                        data: data.to_str(),
                     };
                     self.layout.picture(&picture, place);
                 }
                 Part::ImageUrl { url } => {
-                    let url = url.to_str();
-                    self.layout.picture(&Picture::Url(&url), place);
+                    self.layout.picture(&Picture::Url(url.to_str()), place);
                 }
+                // Citations come one by one; the list of sources below has each once.
                 Part::Other(raw) if source(raw).is_some() => (),
                 Part::Other(raw) => self.layout.attachment(&compact(raw), place),
             }
@@ -322,7 +325,7 @@ impl<L: Layout> Transcript<L> {
         if notice.detail.is_some() {
             self.layout.losses_mut().count("notice detail");
         }
-        // The call itself will say that it was denied.
+        // The call itself will show that it was denied.
         let is_shown = notice.code == "permission_denied"
             && (notice.item.as_ref()).is_some_and(|id| self.calls.iter().any(|it| it.item == *id));
         if is_shown {
@@ -352,6 +355,7 @@ impl<L: Layout> Transcript<L> {
             let is_shown = is_verdict || run.error.as_ref() == Some(it);
             !is_shown && !it.is_blank()
         });
+        // A slash command answers in the end of its run alone; a failed run repeats its last text there.
         let is_missing = !run.has_answer && ended.outcome == Outcome::Completed;
         let end = RunEnd {
             n: self.n_runs,
@@ -414,10 +418,6 @@ impl<L: Layout> Writer for Transcript<L> {
 
     fn losses(&self) -> &Losses {
         self.layout.losses()
-    }
-
-    fn clone_box(&self) -> Box<dyn Writer> {
-        Box::new(self.clone())
     }
 }
 

@@ -196,7 +196,7 @@ object! {
         name: Any<'a> = "name",
     }
 
-    /// What linkspan and the adapters for Claude Code, Codex and Qwen say in `_meta`.
+    /// What linkspan and the adapters for Claude Code, Codex and Qwen put into `_meta`.
     Meta {
         parent_tool_use_id: Str<'a> = "parentToolUseId",
         status: Str<'a> = "status",
@@ -221,7 +221,7 @@ object! {
     }
 
     /// A terminal of the agent's own: a piece of what it printed, or how it ended. The adapters for
-    /// Codex and Claude Code say this of a command.
+    /// Codex and Claude Code send this for a command.
     Terminal {
         terminal_id: Str<'a> = "terminal_id",
         data: Any<'a> = "data",
@@ -229,7 +229,7 @@ object! {
         signal: Any<'a> = "signal",
     }
 
-    /// What the Gemini CLI says a prompt has used.
+    /// What a prompt has used, by the Gemini CLI.
     Quota {
         token_count: TokenCount<'a> = "token_count",
         model_usage: List<ModelUsage<'a>> = "model_usage",

@@ -1,10 +1,10 @@
-//! Agent Client Protocol, version 1: what a client and an agent say to each other about sessions.
+//! Agent Client Protocol, version 1: what a client and an agent send each other about sessions.
 //!
 //! linkspan is both: `acp` reads the requests and answers them, `runner` sends them and reads the answers.
 //! Requests are read strictly, because their sender gets the error. Answers are read leniently: agents of
 //! any age send them, and what is not understood must not cost the session.
 //! `session/fork`, `session/set_model` and the list of models are older or newer than the schema of
-//! version 1; agents that have them say so.
+//! version 1; agents that have them announce it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of the protocol that is spoken here.
+/// The version of the protocol.
 pub const VERSION: u64 = 1;
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -74,7 +74,7 @@ pub struct Auth {
     pub terminal: bool,
 }
 
-/// An object says yes, whatever is in it.
+/// Any object means yes, whatever is in it.
 pub type Supported = Option<Value>;
 
 pub fn supported(is_supported: bool) -> Supported {
@@ -89,7 +89,7 @@ pub struct Implementation {
     pub version: &'static str,
 }
 
-/// An answer that only says that it was done.
+/// An answer without a result.
 #[derive(Debug, Default, Serialize)]
 pub struct Empty {}
 
@@ -463,7 +463,7 @@ where
 mod tests {
     use super::*;
 
-    /// What an agent says of a thing that nothing depends on does not cost the session.
+    /// A bad value that nothing depends on does not fail the session.
     #[test]
     fn answers_are_read_leniently() {
         let json = r#"{"sessionId":"s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":7}]},

@@ -49,7 +49,7 @@ object! {
         linkspan: Own<'a> = "linkspan",
     }
 
-    /// What our own writer says under its own key.
+    /// What our own writer adds under its own key.
     Own {
         outcome: Str<'a> = "outcome",
         code: Str<'a> = "code",

@@ -120,7 +120,7 @@ object! {
         status: Str<'a> = "status",
     }
 
-    /// The conversation as a subscriber is told it first.
+    /// The conversation, as a subscriber gets it first.
     FullState {
         id: Str<'a> = "id",
         execution_status: Str<'a> = "execution_status",

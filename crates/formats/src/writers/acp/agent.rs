@@ -1,10 +1,9 @@
-//! The writer of an agent that is being talked with: it says the agent's side of the connection and
-//! nothing else.
+//! The writer for a live connection: it writes the agent's side and nothing else.
 //!
-//! A file tells both sides and all sessions; a connection has ids of its own, a client that answers
-//! its requests itself, and no need to hear what it said. What streams faster than it is passed on is
-//! told as one piece. What a tool prints is shown while it runs: the last of it, every now and then,
-//! so that a long output costs what it is long, and not the square of that.
+//! A file holds both sides and all sessions; a connection has ids of its own, a client that answers
+//! its requests itself, and no need for its own prompts. Text that streams faster than it is passed on
+//! is sent as one piece. The end of a tool's output is sent every now and then while it runs, so that
+//! the cost grows with its length, and not with the square of that.
 
 use model::{Ask, Event, Timestamp, Writer};
 use serde::Serialize;
@@ -25,20 +24,20 @@ pub struct AcpClient {
     pub has_compactions: bool,
 }
 
-/// Says what an agent says to the client of one session.
+/// Writes to the client of one session.
 #[derive(Clone, Debug)]
 pub struct AcpAgent(Acp);
 
 /// A connection, as the writer needs to know it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
-    pub(super) client: AcpClient,
+    client: AcpClient,
     /// History is replayed, including the user's messages.
     pub(super) is_history: bool,
     pub(super) knows_commands: bool,
     pending: Option<HeldText>,
     requests: Vec<AcpRequest>,
-    pub(super) ended: Option<String>,
+    ended: Option<String>,
 }
 
 /// A permission request, to be sent unless the policy decides.
@@ -55,7 +54,7 @@ pub struct AcpRequest {
 /// Words that wait for more of them.
 #[derive(Clone, Debug)]
 struct HeldText {
-    voice: ChunkSource,
+    source: ChunkSource,
     item: String,
     parent: Option<String>,
     text: String,
@@ -65,7 +64,7 @@ struct HeldText {
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutputTail {
     text: String,
-    told_at: Option<Timestamp>,
+    sent_at: Option<Timestamp>,
 }
 
 impl AcpAgent {
@@ -78,6 +77,7 @@ impl AcpAgent {
         };
         let mut acp = Acp::new(&config);
         acp.session.id = session.to_owned();
+        // A connection keeps the id that the session was opened with.
         acp.session.is_native = true;
         acp.session.cwd = Some(cwd.to_owned());
         acp.connection = Some(Connection {
@@ -95,7 +95,7 @@ impl AcpAgent {
         }
     }
 
-    /// The client knows the agent's commands better than its events tell them.
+    /// The client knows the agent's commands better than its events list them.
     pub fn set_knows_commands(&mut self) {
         if let Some(connection) = &mut self.0.connection {
             connection.knows_commands = true;
@@ -125,6 +125,7 @@ impl AcpAgent {
 
 impl Connection {
     pub(super) fn asked(&mut self, ask: &Ask<'_>, id: &str, message: &wire::PermissionCall<'_>) {
+        // A question of the past was settled then.
         if self.is_history {
             return;
         }
@@ -138,10 +139,10 @@ impl Connection {
     }
 
     /// Keeps words back that belong to those before them.
-    fn hold(&mut self, voice: ChunkSource, item: &str, parent: Option<&str>, text: &str) -> bool {
+    fn hold(&mut self, source: ChunkSource, item: &str, parent: Option<&str>, text: &str) -> bool {
         let pending = self.pending.as_mut();
         let fits = |it: &&mut HeldText| {
-            it.voice == voice && it.item == item && it.parent.as_deref() == parent
+            it.source == source && it.item == item && it.parent.as_deref() == parent
         };
         match pending.filter(fits) {
             Some(pending) => {
@@ -158,7 +159,7 @@ impl Acp {
     pub(super) fn send_later(
         &mut self,
         event: &Event<'_>,
-        voice: ChunkSource,
+        source: ChunkSource,
         item: &str,
         text: &str,
         out: &mut Vec<u8>,
@@ -167,13 +168,13 @@ impl Acp {
         let Some(connection) = &mut self.connection else {
             return;
         };
-        if connection.hold(voice, item, parent, text) {
+        if connection.hold(source, item, parent, text) {
             return;
         }
         self.flush(out);
         if let Some(connection) = &mut self.connection {
             connection.pending = Some(HeldText {
-                voice,
+                source,
                 item: item.to_owned(),
                 parent: parent.map(str::to_owned),
                 text: text.to_owned(),
@@ -197,23 +198,18 @@ impl Acp {
                 ..wire::Meta::default()
             }),
         };
-        if let Some(update) = pending.voice.update(chunk) {
+        if let Some(update) = pending.source.update(chunk) {
             self.send(out, update);
         }
     }
 
-    pub(super) fn sends_notices(&self) -> bool {
-        let connection = self.connection.as_ref();
-        connection.is_none_or(|it| it.client.has_notices)
-    }
-
-    pub(super) fn sends_compactions(&self) -> bool {
-        let connection = self.connection.as_ref();
-        connection.is_none_or(|it| it.client.has_compactions)
-    }
-
-    pub(super) fn knows_commands(&self) -> bool {
-        self.connection.as_ref().is_some_and(|it| it.knows_commands)
+    /// What the client takes; a file takes everything.
+    pub(super) fn client(&self) -> AcpClient {
+        let whole = AcpClient {
+            has_notices: true,
+            has_compactions: true,
+        };
+        self.connection.as_ref().map_or(whole, |it| it.client)
     }
 
     /// The end of a turn: in a file a response, on a connection the rest of one.
@@ -235,6 +231,7 @@ impl Acp {
         text: &str,
         out: &mut Vec<u8>,
     ) {
+        // The result of a past call follows at once.
         if self.connection.as_ref().is_none_or(|it| it.is_history) {
             return;
         }
@@ -261,18 +258,19 @@ impl OutputTail {
     /// Takes what was printed; true when it is time to show it.
     fn more(&mut self, text: &str, at: Option<Timestamp>) -> bool {
         self.text.push_str(text);
+        // Twice the length, so that a long output is not moved with every piece.
         if self.text.len() > 2 * TAIL {
             let cut = self.text.len() - TAIL;
             let cut = (cut..self.text.len()).find(|it| self.text.is_char_boundary(*it));
             self.text.drain(..cut.unwrap_or(self.text.len()));
         }
-        let is_time = match (self.told_at, at) {
+        let is_time = match (self.sent_at, at) {
             (Some(before), Some(now)) => now.millis() - before.millis() >= PAUSE_MS,
             (None, _) => true,
             (Some(_), None) => false,
         };
         if is_time {
-            self.told_at = at.or(Some(Timestamp::from_millis(i64::MIN)));
+            self.sent_at = at.or(Some(Timestamp::from_millis(i64::MIN)));
         }
         is_time
     }

@@ -6,6 +6,7 @@ use model::{Ask, AskId, AskSettled, Class, Decision, Event, Text};
 
 use super::{Acp, AcpProfile, hash, line, meta, wire};
 use crate::wire::json_rpc;
+use crate::writers::take;
 
 #[derive(Clone, Debug)]
 pub(super) struct AcpOpenAsk {
@@ -82,6 +83,7 @@ impl Acp {
             ..wire::ToolCall::of(tool)
         };
         let request = match &self.connection {
+            // Several sessions share a connection, and ids of asks are unique in one only.
             Some(_) => format!("{}/{}", self.session.id, ask.id),
             None => self.asked.request_id(&ask.id),
         };
@@ -99,7 +101,7 @@ impl Acp {
             Some(connection) => connection.asked(ask, &request, &message),
             None => line(out, &message),
         }
-        self.session.is_told = true;
+        self.session.is_sent = true;
         self.asks.push(AcpOpenAsk {
             id: ask.id.clone().into_owned(),
             request,
@@ -115,12 +117,12 @@ impl Acp {
         settled: &AskSettled<'_>,
         out: &mut Vec<u8>,
     ) {
-        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+        let Some(ask) = take(&mut self.asks, |it| it.id == settled.id) else {
             return;
         };
-        let ask = self.asks.remove(at);
         let (outcome, is_allowed) = match settled.decision {
             Decision::AllowedAlways if ask.is_lasting => (selected(&ALLOW_ALWAYS), true),
+            // A lasting permission that was not offered cannot be the answer.
             Decision::Allowed | Decision::AllowedAlways => (selected(&ALLOW), true),
             Decision::Denied => (selected(&REJECT), false),
             Decision::Withdrawn | Decision::Lost => (wire::PermissionOutcome::Cancelled, false),

@@ -11,7 +11,7 @@ use super::{Acp, AcpProfile, meta, wire};
 #[derive(Clone, Debug)]
 pub(super) struct AcpOpenText {
     id: String,
-    voice: ChunkSource,
+    source: ChunkSource,
     has_deltas: bool,
 }
 
@@ -26,26 +26,26 @@ pub(super) enum ChunkSource {
 }
 
 impl Acp {
-    pub(super) fn voice(&mut self, event: &Event<'_>, message: &Message<'_>) -> ChunkSource {
+    pub(super) fn source(&mut self, event: &Event<'_>, message: &Message<'_>) -> ChunkSource {
         match (message.role, self.shape) {
             (Role::Assistant, _) => ChunkSource::Agent,
-            // The user did not say this; it is in the input of the call already.
-            (Role::User, _) if !event.path.is_empty() => self.unheard("sub-agent prompt"),
+            // It was written by the agent, and is in the input of the call already.
+            (Role::User, _) if !event.path.is_empty() => self.hidden("sub-agent prompt"),
             (Role::User, AcpProfile::Default) if !self.is_live => ChunkSource::User,
-            (Role::User, AcpProfile::Default | AcpProfile::Seed) => self.unheard("user message"),
-            (Role::Harness, _) => self.unheard("harness message"),
+            (Role::User, AcpProfile::Default | AcpProfile::Seed) => self.hidden("user message"),
+            (Role::Harness, _) => self.hidden("harness message"),
         }
     }
 
-    fn unheard(&mut self, what: &'static str) -> ChunkSource {
+    fn hidden(&mut self, what: &'static str) -> ChunkSource {
         self.losses.count(what);
         ChunkSource::Hidden
     }
 
-    pub(super) fn open_text(&mut self, id: &str, voice: ChunkSource) {
+    pub(super) fn open_text(&mut self, id: &str, source: ChunkSource) {
         self.texts.push(AcpOpenText {
             id: id.to_owned(),
-            voice,
+            source,
             has_deltas: false,
         });
     }
@@ -58,11 +58,11 @@ impl Acp {
                     return;
                 };
                 let is_first = !std::mem::replace(&mut open.has_deltas, true);
-                let voice = open.voice;
+                let source = open.source;
                 if is_first {
-                    self.begin_text(voice, id, out);
+                    self.begin_text(source, id, out);
                 }
-                self.text_chunk(event, voice, id, &delta.text, out);
+                self.text_chunk(event, source, id, &delta.text, out);
             }
             Channel::Input => (), // The whole input follows in an update.
             Channel::Output => {
@@ -79,7 +79,7 @@ impl Acp {
         out: &mut Vec<u8>,
     ) {
         let id = message.id.as_str();
-        let voice = self.text_closed(event, id, &message.text, out);
+        let source = self.text_closed(event, id, &message.text, out);
         for part in &message.parts {
             let content = match part {
                 Part::Image { media_type, data } => wire::ContentBlock::Image {
@@ -95,7 +95,7 @@ impl Acp {
                     continue;
                 }
             };
-            self.chunk(event, voice, id, content, out);
+            self.chunk(event, source, id, content, out);
         }
     }
 
@@ -111,18 +111,19 @@ impl Acp {
             return ChunkSource::Hidden;
         };
         let open = self.texts.remove(at);
+        // A blank message would be an empty bubble in most clients.
         if !open.has_deltas && !text.is_blank() {
-            self.begin_text(open.voice, id, out);
-            self.text_chunk(event, open.voice, id, text, out);
+            self.begin_text(open.source, id, out);
+            self.text_chunk(event, open.source, id, text, out);
         }
-        open.voice
+        open.source
     }
 
     /// A message begins. Clients that join the chunks of a turn would glue it to the one before, so
     /// a break goes onto the end of that one.
-    fn begin_text(&mut self, voice: ChunkSource, id: &str, out: &mut Vec<u8>) {
+    fn begin_text(&mut self, source: ChunkSource, id: &str, out: &mut Vec<u8>) {
         let Some(run) = &mut self.run else { return };
-        let last = match voice {
+        let last = match source {
             ChunkSource::Agent => run.last_message.replace(id.to_owned()),
             ChunkSource::Thought => run.last_thought.replace(id.to_owned()),
             ChunkSource::User | ChunkSource::Hidden => None,
@@ -140,7 +141,7 @@ impl Acp {
                 ..wire::Meta::default()
             }),
         };
-        if let Some(update) = voice.update(chunk) {
+        if let Some(update) = source.update(chunk) {
             self.send(out, update);
         }
     }
@@ -148,7 +149,7 @@ impl Acp {
     fn text_chunk(
         &mut self,
         event: &Event<'_>,
-        voice: ChunkSource,
+        source: ChunkSource,
         id: &str,
         text: &Text<'_>,
         out: &mut Vec<u8>,
@@ -157,25 +158,25 @@ impl Acp {
             return;
         }
         if self.connection.is_some() {
-            self.mark_written(event, voice);
-            return self.send_later(event, voice, id, &text.to_str(), out);
+            self.mark_written(event, source);
+            return self.send_later(event, source, id, &text.to_str(), out);
         }
         let text = text.by_ref();
-        self.chunk(event, voice, id, wire::ContentBlock::Text { text }, out);
+        self.chunk(event, source, id, wire::ContentBlock::Text { text }, out);
     }
 
-    fn mark_written(&mut self, event: &Event<'_>, voice: ChunkSource) {
-        if voice == ChunkSource::Agent
+    fn mark_written(&mut self, event: &Event<'_>, source: ChunkSource) {
+        if source == ChunkSource::Agent
             && let Some(run) = &mut self.run
         {
-            run.has_said |= event.path.is_empty();
+            run.has_text |= event.path.is_empty();
         }
     }
 
     fn chunk(
         &mut self,
         event: &Event<'_>,
-        voice: ChunkSource,
+        source: ChunkSource,
         id: &str,
         content: wire::ContentBlock<'_>,
         out: &mut Vec<u8>,
@@ -185,8 +186,8 @@ impl Acp {
             content,
             meta: meta(event),
         };
-        self.mark_written(event, voice);
-        if let Some(update) = voice.update(chunk) {
+        self.mark_written(event, source);
+        if let Some(update) = source.update(chunk) {
             self.send(out, update);
         }
     }

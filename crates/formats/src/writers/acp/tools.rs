@@ -12,7 +12,7 @@ use super::agent::OutputTail;
 use super::asks::answer;
 use super::{Acp, AcpProfile, meta, wire};
 use crate::writers::content::{ResultPart, blocks};
-use crate::writers::hash;
+use crate::writers::{hash, take};
 
 #[derive(Clone, Debug)]
 pub(super) struct AcpOpenTool {
@@ -85,10 +85,9 @@ impl Acp {
         out: &mut Vec<u8>,
     ) {
         let id = tool.id.as_str();
-        let Some(at) = self.tools.iter().position(|it| it.id == id) else {
+        let Some(open) = take(&mut self.tools, |it| it.id == id) else {
             return;
         };
-        let open = self.tools.remove(at);
         if tool.result.is_none() && open.has_output {
             self.losses.count("output without a result");
         }
@@ -97,11 +96,9 @@ impl Acp {
         } else {
             self.described(tool)
         };
-        update.status = Some(match status {
-            Status::Ok => wire::ToolCallStatus::Completed,
-            Status::Error | Status::Denied | Status::Cancelled | Status::Lost => {
-                wire::ToolCallStatus::Failed
-            }
+        update.status = Some(match status == Status::Ok {
+            true => wire::ToolCallStatus::Completed,
+            false => wire::ToolCallStatus::Failed,
         });
         if let Some(result) = &tool.result {
             // What an edit did is its diff; its words are only worth the place when it failed.
@@ -112,11 +109,11 @@ impl Acp {
             }
             update.raw_output = Some(result.structured.as_ref().unwrap_or(&result.content));
         }
-        update.meta = end_meta(event, status, unsaid(tool, &update.content));
+        update.meta = end_meta(event, status, model_view(tool, &update.content));
         self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
     }
 
-    /// Everything the input tells about a call.
+    /// Everything that the input of a call shows.
     fn described<'a>(&self, tool: &'a Tool<'_>) -> wire::ToolCall<'a> {
         wire::ToolCall {
             title: Some(title(tool)),
@@ -300,18 +297,21 @@ fn diffs_hash(class: &Class<'_>) -> u64 {
 }
 
 /// What the model saw, where neither the content nor the raw output is that.
-fn unsaid<'a>(tool: &'a Tool<'_>, content: &[wire::ToolCallContent<'_>]) -> Option<&'a Raw<'a>> {
+fn model_view<'a>(
+    tool: &'a Tool<'_>,
+    content: &[wire::ToolCallContent<'_>],
+) -> Option<&'a Raw<'a>> {
     let result = tool.result.as_ref()?;
     result.structured.as_ref()?;
     let is_plain =
         |it: &ResultPart<'_>| matches!(it, ResultPart::Text(_) | ResultPart::Image { .. });
     let blocks = blocks(&result.content);
     let is_one_text = matches!(&*blocks, [ResultPart::Text(_)]);
-    let is_said = blocks.iter().all(is_plain)
+    let is_shown = blocks.iter().all(is_plain)
         && is_one_text == result.content.is_string()
         && blocks.len() == content.len()
         && (content.iter()).all(|it| matches!(it, wire::ToolCallContent::Content { .. }));
-    (!is_said).then_some(&result.content)
+    (!is_shown).then_some(&result.content)
 }
 
 fn end_meta<'a>(

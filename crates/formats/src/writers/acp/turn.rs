@@ -1,6 +1,6 @@
 //! The end of a turn, and what it has used up.
 //!
-//! How large a model's context is only the end of a run tells, so the first run of a session says
+//! The size of a model's context is known at the end of a run, so the first run of a session reports
 //! how full it is at its end, and later ones after each call of the model.
 
 use model::{Event, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage};
@@ -16,7 +16,7 @@ pub(super) struct ContextWindow {
     size: Option<u64>,
     cost_usd: Option<f64>,
     /// The client knows all of this.
-    is_told: bool,
+    is_sent: bool,
 }
 
 impl Acp {
@@ -27,7 +27,7 @@ impl Acp {
                 if !self.send_usage(out)
                     && let Some(run) = &mut self.run
                 {
-                    run.has_unsaid_usage = true;
+                    run.has_unsent_usage = true;
                 }
             }
             Scope::Session => self.context.spent(usage.cost_usd),
@@ -41,7 +41,7 @@ impl Acp {
         let (Some(used), Some(size)) = (self.context.used, self.context.size) else {
             return false;
         };
-        if std::mem::replace(&mut self.context.is_told, true) {
+        if std::mem::replace(&mut self.context.is_sent, true) {
             return true;
         }
         let cost = self.context.cost_usd.map(|amount| wire::Cost {
@@ -58,7 +58,7 @@ impl Acp {
         self.close_left_open(out);
         self.texts.clear();
         self.context.end(ended);
-        if !self.send_usage(out) && (run.has_unsaid_usage || ended.usage.is_some()) {
+        if !self.send_usage(out) && (run.has_unsent_usage || ended.usage.is_some()) {
             self.losses.count("usage report");
         }
         let stop_reason = match ended.outcome {
@@ -71,12 +71,13 @@ impl Acp {
             Outcome::Limit => "max_turn_requests",
             Outcome::Refused => "refusal",
             Outcome::Aborted => "cancelled",
+            // ACP has no stop reason for a failure: the prompt is answered with an error.
             Outcome::Failed | Outcome::Lost => return self.failure(ended, out),
         };
-        if !run.has_said {
-            self.unsaid_answer(ended, out);
+        if !run.has_text {
+            self.missing_answer(ended, out);
         }
-        // That it was stopped is all there is to say about a run that was stopped.
+        // The stop reason of an aborted run needs no error beside it.
         let error = ended.error.as_ref();
         let error = error.filter(|_| ended.outcome != Outcome::Aborted);
         let meta = error.map(|error| wire::StopMeta {
@@ -92,7 +93,7 @@ impl Acp {
     }
 
     /// An answer that no message had: a local command's, for example.
-    fn unsaid_answer(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+    fn missing_answer(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         let Some(answer) = ended.answer.as_ref().filter(|it| !it.is_empty()) else {
             return;
         };
@@ -108,6 +109,7 @@ impl Acp {
     fn failure(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         let unknown = RunError::new("unknown", Text::new("the run failed"));
         let error = ended.error.as_ref().unwrap_or(&unknown);
+        // By this code a client offers to log in.
         let code = if error.code == "auth" {
             json_rpc::AUTH_REQUIRED
         } else {
@@ -148,13 +150,13 @@ impl ContextWindow {
         let tokens = &usage.tokens;
         let output = tokens.output.unwrap_or_default();
         let used = Some(tokens.all_input().saturating_add(output));
-        self.is_told &= used == self.used;
+        self.is_sent &= used == self.used;
         self.used = used;
         if self.model.as_deref() != usage.model.as_deref() {
-            // Another model has another window, which only the end of the run tells.
+            // Another model has another window, which is known at the end of the run.
             self.model = usage.model.as_deref().map(str::to_owned);
             self.size = None;
-            self.is_told = false;
+            self.is_sent = false;
         }
     }
 
@@ -167,14 +169,14 @@ impl ContextWindow {
             _ => None,
         });
         let size = model.and_then(|it| it.context_window).or(self.size);
-        self.is_told &= size == self.size;
+        self.is_sent &= size == self.size;
         self.size = size;
     }
 
     /// What the session has cost so far.
     fn spent(&mut self, cost_usd: Option<f64>) {
         let cost_usd = cost_usd.or(self.cost_usd);
-        self.is_told &= cost_usd == self.cost_usd;
+        self.is_sent &= cost_usd == self.cost_usd;
         self.cost_usd = cost_usd;
     }
 }

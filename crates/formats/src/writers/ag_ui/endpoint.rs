@@ -1,11 +1,11 @@
 //! One client of an AG-UI server: the run it asked for, under the names it gave.
 //!
-//! The client knows the thread and the run by its own ids, has said the prompt itself, and hears of a
-//! question as the end of its run: AG-UI asks between runs. What was open then goes on in the next one.
+//! The client knows the thread and the run by its own ids, has sent the prompt itself, and gets a
+//! question as the end of its run: AG-UI asks between runs. What was open then continues in the next one.
 
 use model::{
-    Ask, AskKind, Body, Event, Item, Level, MessageContent, Role, RunError, Text, ThreadMessage,
-    Writer,
+    Ask, AskKind, Body, Event, Item, ItemClosed, Level, MessageContent, Role, RunError, Text,
+    ThreadMessage, Writer,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub struct AgUiEndpointConfig {
     pub run: String,
     /// A profile of the format.
     pub profile: Option<String>,
-    /// The client does not know what was said, the prompt included.
+    /// The client does not know the messages so far, the prompt included.
     pub is_late: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Interrupt<'a> {
 pub struct AgUiEndpoint {
     config: AgUiEndpointConfig,
     writer: AgUi,
-    /// What is open; kept over a question, because it goes on behind it.
+    /// What is open; kept over a question, because it continues after it.
     items: Option<Items>,
     is_over: bool,
 }
@@ -109,7 +109,7 @@ impl AgUiEndpoint {
         own(out, &event);
     }
 
-    /// Something of the server's own to say.
+    /// A warning of the server itself.
     pub fn warn(&self, code: &str, text: &str, out: &mut Vec<u8>) {
         let text = Text::new(text);
         EventLane::new(out).emit(wire::Body::Custom(wire::Custom::Notice(wire::Notice {
@@ -123,35 +123,25 @@ impl AgUiEndpoint {
 
     /// Writes the next event; nothing is written after the end of the run.
     pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
-        if self.is_over || (!self.config.is_late && is_prompt(event)) {
+        // The run has begun already, with the client's own ids.
+        let has_begun = matches!(event.body, Body::RunStarted(_));
+        if self.is_over || has_begun || (!self.config.is_late && is_prompt(event)) {
             return;
         }
-        match &event.body {
-            // It has begun already, with the client's own ids.
-            Body::RunStarted(_) => return,
-            Body::RunEnded(_) => self.is_over = true,
-            Body::SessionBound(_)
-            | Body::ItemOpened(_)
-            | Body::ItemUpdated(_)
-            | Body::ItemDelta(_)
-            | Body::ItemClosed(_)
-            | Body::AskOpened(_)
-            | Body::AskSettled(_)
-            | Body::UsageReported(_)
-            | Body::NoticeRaised(_)
-            | Body::FrameUnmapped(_) => (),
-        }
+        self.is_over = matches!(event.body, Body::RunEnded(_));
         self.writer.event(event, out);
     }
 
-    /// The agent waits for answers: the run is over for the client, and goes on when it has answered.
+    /// The agent waits for answers: the run is over for the client, and continues when it has answered.
     pub fn interrupt(&mut self, interrupts: &[Interrupt<'_>], out: &mut Vec<u8>) {
         let Some(mut run) = self.writer.run.take() else {
             return;
         };
         let mut lane = EventLane::new(out);
         run.items.suspend(&mut lane);
+        // The verifier of the client refuses a run that ends with one open.
         run.subagents.close_left_open(&mut lane);
+        // The deltas that follow the answer belong to items of this run.
         self.items = Some(run.items);
         self.is_over = true;
         let interrupts: Value = interrupts.iter().map(interrupt).collect();
@@ -195,22 +185,13 @@ impl AgUiEndpoint {
 
 /// The user's messages come from the client, which already shows them.
 fn is_prompt(event: &Event<'_>) -> bool {
-    let item = match &event.body {
-        Body::ItemOpened(it) | Body::ItemUpdated(it) => Some(it),
-        Body::ItemClosed(it) => Some(&it.item),
-        Body::SessionBound(_)
-        | Body::RunStarted(_)
-        | Body::RunEnded(_)
-        | Body::ItemDelta(_)
-        | Body::AskOpened(_)
-        | Body::AskSettled(_)
-        | Body::UsageReported(_)
-        | Body::NoticeRaised(_)
-        | Body::FrameUnmapped(_) => None,
+    let (Body::ItemOpened(item)
+    | Body::ItemUpdated(item)
+    | Body::ItemClosed(ItemClosed { item, .. })) = &event.body
+    else {
+        return false;
     };
-    let is_user =
-        |it: &Item<'_>| matches!(it, Item::Message(message) if message.role == Role::User);
-    event.path.is_empty() && item.is_some_and(is_user)
+    event.path.is_empty() && matches!(item, Item::Message(it) if it.role == Role::User)
 }
 
 /// An event that is made here and nowhere else.
@@ -357,7 +338,7 @@ mod tests {
                 encrypted: None,
             },
         };
-        let told = |profile: Option<&str>| {
+        let snapshot = |profile: Option<&str>| {
             let door = AgUiEndpoint::new(AgUiEndpointConfig {
                 profile: profile.map(str::to_owned),
                 ..endpoint().config
@@ -367,13 +348,13 @@ mod tests {
             take_events(&mut out)
         };
         assert_eq!(
-            told(None),
+            snapshot(None),
             [
                 r#"{"messages":[{"content":"Hm.","id":"m","role":"reasoning"}],"type":"MESSAGES_SNAPSHOT"}"#
             ]
         );
         let none = r#"{"messages":[],"type":"MESSAGES_SNAPSHOT"}"#;
-        assert_eq!(told(Some("thinking")), [none]);
+        assert_eq!(snapshot(Some("thinking")), [none]);
     }
 
     #[test]

@@ -18,17 +18,17 @@ pub(super) struct Items {
     pub(super) texts: Vec<AgUiOpenText>,
     pub(super) tools: Vec<AgUiOpenTool>,
     plans: Vec<AgUiOpenPlan>,
-    /// The reasoning that speaks: the old names have no ids to keep two apart.
+    /// The current reasoning: the old events have no ids to tell two apart.
     pub(super) thinking: Option<String>,
     pub(super) parents: Vec<ParentMessage>,
     /// Complete calls that the client has to answer.
     pub(super) pending: Vec<String>,
-    /// Calls that are shown as what the provider says of them.
+    /// Calls that are shown as the provider describes them.
     activities: Vec<String>,
     /// Reasoning whose last message has ended, while another may follow.
     pub(super) span: Option<ReasoningSpan>,
-    /// The model has spoken to the user.
-    pub(super) has_said: bool,
+    /// The main agent has sent text.
+    pub(super) has_text: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +94,7 @@ impl Run {
             }
             Item::Subagent(it) => {
                 self.subagents.closed(it, status, lane);
+                // Its id is not used again, and a run may have thousands of them.
                 self.items.forget_parent(it.call.as_str());
             }
             Item::Compaction(it) => lane.emit(compaction(it, status.name())),
@@ -151,6 +152,7 @@ impl Items {
         match self.plans.iter_mut().find(|it| it.id == id) {
             Some(open) if open.shown == shown => return,
             Some(open) => open.shown = shown,
+            // An activity that shows nothing would be an empty card.
             None if plan.entries.is_empty() => return,
             None => self.plans.push(AgUiOpenPlan {
                 id: id.to_owned(),

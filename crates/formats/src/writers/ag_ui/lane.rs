@@ -22,7 +22,7 @@ pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
 pub(super) struct EventLane<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) at: Option<i64>,
-    /// The sub-agent that speaks.
+    /// The sub-agent whose events these are.
     pub(super) subagent: Option<&'a str>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> EventLane<'a> {
         self.end();
     }
 
-    /// A piece of a text, as `wire::Body` would say it: these come by the thousand.
+    /// A piece of a text, written by hand: these come by the thousand.
     pub(super) fn piece(&mut self, r#type: &str, id_field: &str, id: &str, delta: &Text<'_>) {
         if delta.len_bound() <= MAX_PIECE {
             return self.one_piece(r#type, id_field, id, delta);

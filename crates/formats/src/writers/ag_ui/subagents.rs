@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use model::{ItemId, Status, Subagent, Text};
 
 use super::{EventLane, wire};
-use crate::writers::hash;
+use crate::writers::{hash, take};
 
 /// Sub-agents introduced per run. The events of more still carry their id, which is legal.
 const MAX_STARTED: usize = 65_536;
@@ -46,6 +46,7 @@ impl StartedSubagents {
         parent: Option<&str>,
         lane: &mut EventLane<'_>,
     ) {
+        // The verifier refuses a second start of the same id.
         if self.started.len() >= MAX_STARTED || !self.started.insert(hash(call)) {
             return;
         }
@@ -61,10 +62,9 @@ impl StartedSubagents {
 
     pub(super) fn closed(&mut self, item: &Subagent<'_>, status: Status, lane: &mut EventLane<'_>) {
         let call = item.call.as_str();
-        let Some(at) = self.active.iter().position(|it| it == call) else {
+        if take(&mut self.active, |it| it == call).is_none() {
             return;
-        };
-        self.active.remove(at);
+        }
         let parent = lane.subagent.take();
         let report = item.report.as_ref();
         lane.emit(match status {
@@ -84,6 +84,7 @@ impl StartedSubagents {
     }
 
     pub(super) fn close_left_open(&mut self, lane: &mut EventLane<'_>) {
+        // Innermost first.
         while let Some(call) = self.active.pop() {
             lane.emit(wire::Body::SubagentFinished {
                 subagent_run_id: &call,

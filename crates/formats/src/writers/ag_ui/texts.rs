@@ -16,7 +16,7 @@ pub(super) struct AgUiOpenText {
     group: Option<String>,
     has_deltas: bool,
     is_started: bool,
-    /// How a message is meant, if the agent says so.
+    /// How a message is meant, if the agent reports it.
     phase: Option<Raw<'static>>,
     is_refusal: bool,
     /// The reasoning this is a part of.
@@ -66,12 +66,12 @@ impl Items {
     pub(super) fn text_delta(&mut self, id: &str, text: &Text<'_>, lane: &mut EventLane<'_>) {
         if let Some(at) = self.find_text(id) {
             self.texts[at].has_deltas = true;
-            self.say(at, text, lane);
+            self.write_text(at, text, lane);
         }
     }
 
     /// A piece of text, behind whatever must come before the first.
-    fn say(&mut self, at: usize, text: &Text<'_>, lane: &mut EventLane<'_>) {
+    fn write_text(&mut self, at: usize, text: &Text<'_>, lane: &mut EventLane<'_>) {
         if text.is_empty() {
             return;
         }
@@ -118,7 +118,8 @@ impl Items {
                     }),
                 });
                 if role == Role::Assistant {
-                    self.has_said |= lane.subagent.is_none();
+                    // What a sub-agent writes is not the answer of the run.
+                    self.has_text |= lane.subagent.is_none();
                     let (id, group) = (open.id.clone(), open.group.clone());
                     self.set_parent(id, group, lane);
                 }
@@ -136,7 +137,7 @@ impl Items {
         }
     }
 
-    /// Goes on with the reasoning that may go on, or begins another.
+    /// Continues the reasoning before, if it may, or begins another.
     fn enter_span(&mut self, id: String, group: Option<&str>, lane: &mut EventLane<'_>) -> String {
         if let Some(span) = &self.span
             && Some(&*span.group) == group
@@ -176,7 +177,7 @@ impl Items {
         }
     }
 
-    /// Nothing more is thought: says so.
+    /// Ends the reasoning: nothing of it can follow.
     pub(super) fn end_span(&mut self, lane: &mut EventLane<'_>) {
         if let Some(span) = self.span.take() {
             let mut lane = EventLane {
@@ -190,7 +191,7 @@ impl Items {
         }
     }
 
-    /// Gives the word to one reasoning, and takes it from another.
+    /// Makes one reasoning the current one, and ends another.
     fn think(&mut self, at: usize, lane: &mut EventLane<'_>) {
         let open = &mut self.texts[at];
         open.is_started = true;
@@ -221,7 +222,7 @@ impl Items {
             return;
         };
         if !self.texts[at].has_deltas {
-            self.say(at, &it.text, lane);
+            self.write_text(at, &it.text, lane);
         }
         if it.parts.is_empty() {
             return self.end_text(at, lane);
@@ -258,7 +259,7 @@ impl Items {
             return;
         };
         if !self.texts[at].has_deltas {
-            self.say(at, &it.text, lane);
+            self.write_text(at, &it.text, lane);
         }
         let hidden = it.encrypted.as_ref().or(it.signature.as_ref());
         let Some(hidden) = hidden.filter(|it| !it.is_empty()) else {
@@ -348,20 +349,26 @@ impl Items {
         }
         self.texts = texts;
         for open in &mut self.texts {
+            // A new run has to start them again.
             open.is_started = false;
             open.span = None;
         }
     }
 
     /// An answer that no message had: a local command's, for example.
-    pub(super) fn unsaid_answer(&mut self, run: &str, answer: &Text<'_>, lane: &mut EventLane<'_>) {
-        if self.has_said {
+    pub(super) fn missing_answer(
+        &mut self,
+        run: &str,
+        answer: &Text<'_>,
+        lane: &mut EventLane<'_>,
+    ) {
+        if self.has_text {
             return;
         }
         let id = format!("{run}:answer");
         self.open_text(&id, TextKind::Message(Role::Assistant), None);
         let at = self.texts.len() - 1;
-        self.say(at, answer, lane);
+        self.write_text(at, answer, lane);
         self.end_text(at, lane);
     }
 
@@ -370,7 +377,7 @@ impl Items {
     }
 }
 
-/// Citations as they came, everything else as linkspan tells it.
+/// Citations as they came, everything else in the form of the model.
 fn attached<'a>(parts: &'a [Part<'_>]) -> wire::Attached<'a> {
     let mut annotations = Vec::new();
     let mut others = Vec::new();

@@ -8,13 +8,14 @@ use model::{Losses, Raw, Status, Text, Tool, ToolResult};
 use super::items::Items;
 use super::{AgUiProfile, EventLane, wire};
 use crate::writers::content::{self, ResultPart, blocks};
+use crate::writers::take;
 
 /// Calls of one run that wait for the application; no model makes as many at once.
 const MAX_PENDING: usize = 1024;
 
 /// A result that one frame holds: the client refuses frames above 10 MB, and a result has only one.
 const MAX_RESULT: usize = 8 * 1024 * 1024;
-/// What is told of a longer one.
+/// Bytes that are written of a longer one.
 const RESULT_HEAD: usize = 1024 * 1024;
 
 #[derive(Clone, Debug)]
@@ -89,6 +90,7 @@ impl Items {
             return;
         };
         match &tool.input {
+            // After `TOOL_CALL_END` the client takes no more arguments.
             Some(_) if open.is_complete => losses.count("changed tool input"),
             Some(input) => open.complete(Some(input), lane),
             None => (),
@@ -103,14 +105,13 @@ impl Items {
         losses: &mut Losses,
     ) {
         let id = tool.id.as_str();
-        let Some(at) = self.tools.iter().position(|it| it.id == id) else {
+        let Some(mut open) = take(&mut self.tools, |it| it.id == id) else {
             return;
         };
-        let mut open = self.tools.remove(at);
         open.complete(tool.input.as_ref(), lane);
         let Some(result) = &tool.result else {
             if status == Status::Ok && self.pending.len() < MAX_PENDING {
-                // The model is done with it: the application has the word.
+                // The model waits for the application to answer the call.
                 self.pending.push(id.to_owned());
                 return;
             }
@@ -152,6 +153,7 @@ impl Items {
         group: Option<String>,
         lane: &EventLane<'_>,
     ) {
+        // Without a response to belong to, every call makes a message of its own.
         let Some(group) = group else { return };
         self.parents
             .retain(|it| it.subagent.as_deref() != lane.subagent);
@@ -183,7 +185,7 @@ impl Items {
 }
 
 impl AgUiOpenTool {
-    /// Sends the arguments, unless their pieces were sent, and says that there are no more.
+    /// Sends the arguments, unless their pieces were sent, and ends them.
     pub(super) fn complete(&mut self, input: Option<&Raw<'_>>, lane: &mut EventLane<'_>) {
         if std::mem::replace(&mut self.is_complete, true) {
             return;

@@ -157,6 +157,7 @@ pub(super) fn is_picture(media_type: &str, data: &str) -> bool {
         "image/jpeg" => "/9j/",
         "image/gif" => "R0lGOD",
         "image/webp" => "UklGR",
+        // SVG may hold scripts.
         _ => return false,
     };
     let is_base64 = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'=');

@@ -139,6 +139,7 @@ impl HtmlProse<'_> {
                 };
                 self.link("", &url);
             }
+            // A picture would be a request to a foreign host, which the policy forbids.
             Tag::Image { dest_url, .. } => self.link("picture: ", &dest_url),
         }
     }
@@ -152,6 +153,7 @@ impl HtmlProse<'_> {
             TagEnd::List(false) => self.put("</ul>\n"),
             TagEnd::List(true) => self.put("</ol>\n"),
             TagEnd::Item => self.put("</li>\n"),
+            // A head is always followed by a body, even an empty one.
             TagEnd::Table => self.put("</tbody>\n</table></div>\n"),
             TagEnd::TableHead => {
                 self.in_head = false;

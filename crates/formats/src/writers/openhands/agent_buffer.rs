@@ -18,7 +18,7 @@ const MAX_HELD: usize = 4 * 1024 * 1024;
 const ENTRY: usize = 64;
 /// Lanes at once; an agent with more sub-agents talking has the oldest written early.
 pub(super) const MAX_LANES: usize = 64;
-/// Between the responses of a turn that is told as one text.
+/// Between the responses of a turn that is written as one text.
 const BREAK: Text<'static> = Text::Plain(Cow::Borrowed("\n\n"));
 
 /// One agent's words.

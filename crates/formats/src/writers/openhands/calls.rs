@@ -7,6 +7,7 @@ use super::{OpenHands, OpenHandsProfile, tools};
 use crate::wire::acp;
 use crate::wire::openhands::{self as wire, Event as Line, Id, Source};
 use crate::writers::acp::tool_kind;
+use crate::writers::take;
 
 /// A call that waits for its result.
 #[derive(Clone, Debug)]
@@ -17,12 +18,6 @@ pub(super) struct PendingAction {
     /// Kept for the second card of the ACP profile only.
     title: Text<'static>,
     kind: acp::ToolKind,
-}
-
-/// What a card of the ACP profile says at the end of its call.
-struct CardEnd<'a> {
-    is_error: bool,
-    output: Option<Raw<'a>>,
 }
 
 impl OpenHands {
@@ -49,18 +44,13 @@ impl OpenHands {
                 self.action(event, tool, out)
             }
         };
-        let title = match self.profile {
-            OpenHandsProfile::Acp => tool.class.title.clone().into_owned(),
-            OpenHandsProfile::Mcp
-            | OpenHandsProfile::External
-            | OpenHandsProfile::Native
-            | OpenHandsProfile::Message => Text::EMPTY,
-        };
+        let is_card = self.profile == OpenHandsProfile::Acp;
+        let title = is_card.then(|| tool.class.title.clone().into_owned());
         self.calls.push(PendingAction {
             id: tool.id.clone().into_owned(),
             name: tool.name.to_string(),
             action,
-            title,
+            title: title.unwrap_or_default(),
             kind: tool_kind(tool.class.kind),
         });
     }
@@ -72,28 +62,20 @@ impl OpenHands {
         status: Status,
         out: &mut Vec<u8>,
     ) {
+        // The sub-agent of this call has ended with it.
         self.leave(&tool.id, out);
         self.start_call(event, tool, out);
-        let Some(at) = self.calls.iter().position(|it| it.id == tool.id) else {
+        let Some(call) = take(&mut self.calls, |it| it.id == tool.id) else {
             return self.losses.count("tool call");
         };
-        let call = self.calls.remove(at);
         let result = tool.result.as_ref();
         if result.is_some_and(|it| it.structured.is_some()) {
             self.losses.count("structured result");
         }
-        match self.profile {
-            OpenHandsProfile::Acp => {
-                let is_error = status != Status::Ok;
-                let output = result.map(|it| tools::loadable(&it.content));
-                self.card(tool, Some(CardEnd { is_error, output }), out);
-            }
-            OpenHandsProfile::Mcp
-            | OpenHandsProfile::External
-            | OpenHandsProfile::Native
-            | OpenHandsProfile::Message => {
-                self.result(tool, call.action, status, out);
-            }
+        if self.profile == OpenHandsProfile::Acp {
+            self.card(tool, Some(status), out);
+        } else {
+            self.result(tool, call.action, status, out);
         }
         if self.is_denied && status == Status::Denied {
             self.run_on(out);
@@ -104,10 +86,11 @@ impl OpenHands {
     pub(super) fn end_open_calls(&mut self, error: &'static str, out: &mut Vec<u8>) {
         for call in std::mem::take(&mut self.calls) {
             let head = self.pen.head(Source::Agent);
-            let line = match self.profile {
-                OpenHandsProfile::Acp => Line::ACPToolCallEvent {
+            let tool_call_id = call.id.as_str();
+            let line = if self.profile == OpenHandsProfile::Acp {
+                Line::ACPToolCallEvent {
                     head,
-                    tool_call_id: call.id.as_str(),
+                    tool_call_id,
                     title: call.title.by_ref(),
                     status: "failed",
                     tool_kind: call.kind,
@@ -115,16 +98,14 @@ impl OpenHands {
                     raw_output: Some(Raw::of(&error)),
                     content: Vec::new(),
                     is_error: true,
-                },
-                OpenHandsProfile::Mcp
-                | OpenHandsProfile::External
-                | OpenHandsProfile::Native
-                | OpenHandsProfile::Message => Line::AgentErrorEvent {
+                }
+            } else {
+                Line::AgentErrorEvent {
                     head,
                     tool_name: &call.name,
-                    tool_call_id: call.id.as_str(),
+                    tool_call_id,
                     error: Text::new(error),
-                },
+                }
             };
             self.pen.write(out, &line);
         }
@@ -136,6 +117,7 @@ impl OpenHands {
         let head = self.pen.head(Source::Agent);
         let own_id = head.id.digits();
         let own_id = std::str::from_utf8(&own_id).expect("hex digits and dashes");
+        // The SDK joins the calls that share an id into one message.
         let response = group.unwrap_or(own_id);
         let held = self.thoughts(lane, response, out);
         self.lanes[lane].has_acted = group.is_some();
@@ -178,6 +160,7 @@ impl OpenHands {
         };
         let pen = &mut self.pen;
         let line = match (status, &tool.result) {
+            // The SDK has a kind of its own for this, also where the agent wrote a result.
             (Status::Denied, _) => {
                 let (rejection_reason, rejection_source) = tools::rejection(tool);
                 Line::UserRejectObservation {
@@ -206,13 +189,15 @@ impl OpenHands {
     }
 
     /// One of the two cards of a call in the ACP profile.
-    fn card(&mut self, tool: &Tool<'_>, ending: Option<CardEnd<'_>>, out: &mut Vec<u8>) -> Id {
+    fn card(&mut self, tool: &Tool<'_>, ended: Option<Status>, out: &mut Vec<u8>) -> Id {
         let head = self.pen.head(Source::Agent);
-        let (status, is_error) = match &ending {
-            None => ("in_progress", false),
-            Some(it) if it.is_error => ("failed", true),
-            Some(_) => ("completed", false),
+        let is_error = ended.is_some_and(|it| it != Status::Ok);
+        let status = match ended {
+            None => "in_progress",
+            Some(_) if is_error => "failed",
+            Some(_) => "completed",
         };
+        let result = tool.result.as_ref().filter(|_| ended.is_some());
         let line = Line::ACPToolCallEvent {
             head,
             tool_call_id: tool.id.as_str(),
@@ -220,7 +205,7 @@ impl OpenHands {
             status,
             tool_kind: tool_kind(tool.class.kind),
             raw_input: tool.input.as_ref().map(tools::loadable),
-            raw_output: ending.and_then(|it| it.output),
+            raw_output: result.map(|it| tools::loadable(&it.content)),
             content: tools::acp_content(tool),
             is_error,
         };

@@ -44,12 +44,14 @@ impl UsageTotals {
         let is_whole = std::mem::take(&mut self.is_whole);
         if let Some(usage) = &ended.usage {
             self.is_known = true;
+            // Codex reports the sums of the session, which hold this run already.
             if !is_whole {
                 self.tokens = self.tokens.plus(&usage.tokens);
             }
         }
         if let Some(cost) = ended.session_cost_usd {
             self.is_known = true;
+            // The SDK's sums only ever grow.
             self.cost_usd = self.cost_usd.max(cost);
         }
         let windows = ended.models.iter().filter_map(|it| it.context_window);
@@ -79,6 +81,7 @@ impl OpenHands {
             self.losses.count("duration");
         }
         self.stats(out);
+        // OpenHands only pauses after an interrupt, so that the error below ends the run.
         if ended.outcome == Outcome::Aborted {
             let head = self.pen.head(Source::User);
             self.pen.write(out, &Line::InterruptEvent { head });
@@ -114,8 +117,8 @@ impl OpenHands {
             self.pause(lane, out);
         }
         let answer = ended.answer.as_ref().filter(|it| !it.is_empty());
-        let unsaid = answer.filter(|it| !self.lanes[root].has_written(it));
-        if let Some(answer) = unsaid {
+        let missing = answer.filter(|it| !self.lanes[root].has_written(it));
+        if let Some(answer) = missing {
             let lane = &mut self.lanes[root];
             lane.response = None;
             lane.held.new_paragraph();
@@ -128,7 +131,7 @@ impl OpenHands {
         self.flush(root, out);
     }
 
-    /// The pair by which an agent of OpenHands says that it is done.
+    /// The action and the observation by which an agent of OpenHands finishes.
     fn finish(&mut self, lane: &AgentBuffer, out: &mut Vec<u8>) {
         let held = &lane.held;
         let message = held.text().unwrap_or_default();
@@ -172,6 +175,7 @@ impl OpenHands {
         if !self.totals.is_known {
             return;
         }
+        // The SDK wants a name.
         let model = self.model.as_deref().unwrap_or("default");
         let UsageTotals {
             tokens,

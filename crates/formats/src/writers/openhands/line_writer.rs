@@ -44,8 +44,9 @@ impl LineWriter {
         let seed = mix_bytes(seed, event.native.as_deref().unwrap_or_default().as_bytes());
         self.seed = mix(seed, event.seq);
         self.n_lines = 0;
-        if let Some(at) = event.at {
-            self.set_time(at);
+        if let Some(at) = event.at.filter(|it| *it != self.at) {
+            self.at = at;
+            self.time = time(at);
         }
     }
 
@@ -71,7 +72,7 @@ impl LineWriter {
     pub(super) fn id(&mut self) -> Id {
         self.n_lines += 1;
         let hash = mix(mix(self.seed, self.n_lines), 0);
-        // Version 8 of RFC 9562: the bits mean what their maker says.
+        // Version 8 of RFC 9562: the meaning of the bits is up to their maker.
         Id(hash & !(0xF000_u128 << 64) & !(3_u128 << 62) | 0x8000_u128 << 64 | 2_u128 << 62)
     }
 
@@ -99,13 +100,6 @@ impl LineWriter {
             | Line::StreamingDeltaEvent { .. } => (),
         }
         line(out, event);
-    }
-
-    fn set_time(&mut self, at: Timestamp) {
-        if at != self.at {
-            self.at = at;
-            self.time = time(at);
-        }
     }
 }
 

@@ -95,6 +95,7 @@ impl OpenHands {
         if let Some(lane) = found {
             return lane;
         }
+        // The lane that was opened first is the one most likely to be done.
         if self.lanes.len() >= MAX_LANES {
             self.flush(0, out);
             self.lanes.remove(0);
@@ -121,7 +122,7 @@ impl OpenHands {
         at
     }
 
-    pub(super) fn is_told_at_the_end(&self, lane: usize) -> bool {
+    pub(super) fn is_written_at_the_end(&self, lane: usize) -> bool {
         self.profile.sends_text_at_end() && self.lanes[lane].call.is_none()
     }
 
@@ -132,9 +133,9 @@ impl OpenHands {
         }
     }
 
-    /// What is held is complete: it is written, unless the profile tells it at the end.
+    /// What is held is complete: it is written, unless the profile writes it at the end.
     pub(super) fn pause(&mut self, lane: usize, out: &mut Vec<u8>) {
-        if !self.is_told_at_the_end(lane) {
+        if !self.is_written_at_the_end(lane) {
             self.flush(lane, out);
         }
     }
@@ -173,6 +174,7 @@ impl OpenHands {
                 return self.losses.count("report of a sub-agent");
             }
             let lane = self.lane(Some(&subagent.call), out);
+            // Most agents report with their last text.
             if !self.lanes[lane].has_written(report) {
                 self.flush(lane, out);
                 self.lanes[lane].response = None;
@@ -182,7 +184,7 @@ impl OpenHands {
         self.leave(&subagent.call, out);
     }
 
-    /// A sub-agent has nothing more to say.
+    /// A sub-agent has ended: what it still holds is written.
     pub(super) fn leave(&mut self, call: &ItemId<'_>, out: &mut Vec<u8>) {
         let is_its = |lane: &AgentBuffer| lane.call.as_ref() == Some(call);
         if let Some(lane) = self.lanes.iter().position(is_its) {

@@ -1,6 +1,6 @@
 //! The tools that OpenHands has itself, for the `native` profile: shell, files, search, task list.
 //!
-//! A call that fits none of them, or says something theirs cannot (several edits at once, a
+//! A call that fits none of them, or holds something theirs cannot (several edits at once, a
 //! notebook), stays generic. Loading these kinds needs `openhands.tools` besides the SDK.
 
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ object! {
         status: Str<'a> = "status",
     }
 
-    /// What Claude Code tells besides the text of a result.
+    /// What Claude Code adds to the text of a result.
     ClaudeDetails {
         filenames: List<Str<'a>> = "filenames",
         truncated: Flag = "truncated",
@@ -82,6 +82,7 @@ pub(super) fn observation<'a>(tool: &'a Tool<'_>, is_error: bool) -> Option<Obse
     match action(tool)? {
         Action::TerminalAction { command, .. } => Some(ObservationDetail::TerminalObservation {
             command,
+            // A command that succeeded without reporting one exited with 0.
             exit_code: tool.class.exit_code.or((!is_error).then_some(0)),
         }),
         Action::FileEditorAction {
@@ -162,6 +163,7 @@ impl<'a> ClaudeDetails<'a> {
         let (old, new) = (old.to_str(), new.to_str());
         let after = {
             let text = before.to_str();
+            // The user may have changed the edit before it was applied.
             if self.user_modified.is_true() || old.is_empty() || !text.contains(&*old) {
                 return None;
             }

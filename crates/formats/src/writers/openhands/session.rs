@@ -1,4 +1,4 @@
-//! The session's introduction: the one place of the target for what the agent says of itself.
+//! The session's introduction: the one place of the target for what the agent reports about itself.
 
 use model::{Binding, Event, McpServer, SessionBound, Text};
 
@@ -25,6 +25,7 @@ impl OpenHands {
             head,
             system_prompt: text(Text::new(introduction(&event.engine, bound))),
             dynamic_context: surroundings(bound).map(|it| text(Text::new(it))),
+            // The SDK resolves each tool by its class, and knows none of a foreign agent.
             tools: [],
         };
         self.pen.write(out, &prompt);

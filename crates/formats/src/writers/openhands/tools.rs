@@ -109,7 +109,7 @@ pub(super) fn rejection<'a>(tool: &'a Tool<'_>) -> (Text<'a>, RejectionSource) {
 }
 
 object! {
-    /// What Claude Code says of how a call was allowed or not; a frame tells it of all its results.
+    /// How Claude Code allowed or denied a call; a frame lists this for all of its results.
     Meta {
         id: Str<'a> = "id",
         permission_decision: Decision<'a> = "permission_decision",

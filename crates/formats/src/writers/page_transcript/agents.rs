@@ -1,14 +1,13 @@
 //! What sub-agents do, held until the call that started them ends.
 //!
 //! Agents work at the same time and a page has one order, so each keeps its own. When all of them
-//! together hold too much, everything so far is written, each agent in its place, and they go on.
-
-use std::hash::{DefaultHasher, Hash, Hasher};
+//! together hold too much, everything so far is written, each agent in its place, and they continue.
 
 use model::{ItemId, ToolKind};
 
 use super::Renderer;
 use super::card::{CardOutcome, CardPart, ToolCard};
+use crate::writers::{hash, take};
 
 /// Bytes that all agents together hold.
 pub(super) const MAX_HELD: usize = 4 * 1024 * 1024;
@@ -29,17 +28,15 @@ pub(super) struct PageAgent {
     pub(super) name: String,
     pub(super) about: Option<String>,
     pub(super) held: Vec<u8>,
-    /// The [`hash`] of its task.
-    pub(super) told: Option<u64>,
-    /// The [`hash`] of its last text.
-    pub(super) last_said: Option<u64>,
+    /// The [`text_hash`] of its task.
+    pub(super) task: Option<u64>,
+    /// The [`text_hash`] of its last text.
+    pub(super) last_text: Option<u64>,
 }
 
-/// Tells two texts apart without keeping them.
-pub(super) fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.trim().hash(&mut hasher);
-    hasher.finish()
+/// Tells two texts apart without keeping them; the white space around them does not count.
+pub(super) fn text_hash(text: &str) -> u64 {
+    hash(text.trim())
 }
 
 impl PageAgents {
@@ -65,17 +62,17 @@ impl PageAgents {
 
     pub(super) fn set_last_text(&mut self, path: &[ItemId<'_>], text: &str) {
         if let Some((call, above)) = path.split_last() {
-            self.agent(call, above).last_said = Some(hash(text));
+            self.agent(call, above).last_text = Some(text_hash(text));
         }
     }
 
     pub(super) fn set_task(&mut self, path: &[ItemId<'_>], text: &str) {
         if let Some((call, above)) = path.split_last() {
-            self.agent(call, above).told.get_or_insert(hash(text));
+            self.agent(call, above).task.get_or_insert(text_hash(text));
         }
     }
 
-    /// Gives the agent that a call starts a name, and says what it is about.
+    /// Names the agent that a call starts, and its subject.
     pub(super) fn introduce(
         &mut self,
         call: &ItemId<'_>,
@@ -94,8 +91,7 @@ impl PageAgents {
     /// Takes an agent out, with everything that happened inside of it.
     pub(super) fn take(&mut self, call: &ItemId<'_>, markup: &impl Renderer) -> Option<PageAgent> {
         self.fold(Some(call), markup);
-        let at = self.all.iter().position(|it| it.call == *call)?;
-        let agent = self.all.remove(at);
+        let agent = take(&mut self.all, |it| it.call == *call)?;
         self.n_held -= agent.held.len();
         Some(agent)
     }
@@ -151,8 +147,8 @@ impl PageAgents {
                     name: "sub-agent".to_owned(),
                     about: None,
                     held: Vec::new(),
-                    told: None,
-                    last_said: None,
+                    task: None,
+                    last_text: None,
                 });
                 self.all.len() - 1
             }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use model::{Losses, Raw, Status, Text, Tool, ToolKind};
 
-use super::agents::hash;
+use super::agents::text_hash;
 use super::{Renderer, truncated};
 use crate::wire::lenient::{Any, Map};
 use crate::writers::content::{ResultPart, blocks};
 use crate::writers::labels::{cut, label_and_target, size, unwrapped};
+use crate::writers::transcript::Picture;
 
 /// Characters of a headline; the whole command or path stands inside the card.
 const MAX_ABOUT: usize = 160;
@@ -36,7 +37,7 @@ pub(crate) struct ToolCard<'a> {
     pub(crate) pieces: Vec<CardPart<'a>>,
 }
 
-/// How a call ended, as far as it is worth a word.
+/// How a call ended, as far as that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CardOutcome {
     Ok,
@@ -72,30 +73,18 @@ pub(crate) enum CardPart<'a> {
     HandedBack(Cow<'a, str>),
     /// What a sub-agent reported, in Markdown.
     Report(Cow<'a, str>),
-    Image {
-        media_type: Cow<'a, str>,
-        data: Cow<'a, str>,
-    },
-    ImageUrl(Cow<'a, str>),
+    Picture(Picture<'a>),
     /// The text before this was longer; its whole size.
     Cut(String),
     Nothing,
 }
 
 /// The last words of an agent, which need no repeating.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LastText {
-    last: Option<u64>,
-    has_report: bool,
-}
-
-impl LastText {
-    pub(super) fn new(last: Option<u64>) -> Self {
-        Self {
-            last,
-            has_report: false,
-        }
-    }
+    pub(super) hash: Option<u64>,
+    /// The report of the agent is shown, so that other results are what was handed back.
+    pub(super) has_report: bool,
 }
 
 impl CardOutcome {
@@ -112,7 +101,7 @@ impl CardOutcome {
         }
     }
 
-    /// In a word, if it is worth one.
+    /// A short label, unless the call simply succeeded.
     pub(crate) fn label(self) -> Option<String> {
         Some(match self {
             Self::Ok => return None,
@@ -147,9 +136,10 @@ impl<'a> ToolCard<'a> {
     pub(super) fn input<M: Renderer>(
         &mut self,
         tool: &'a Tool<'_>,
-        told: Option<u64>,
+        task: Option<u64>,
         losses: &mut Losses,
     ) {
+        // The headline has a name for people; this is the one that the agent uses.
         if self.name != *tool.name {
             let name = Cow::Borrowed("tool");
             let value = Cow::Borrowed(&*tool.name);
@@ -163,7 +153,7 @@ impl<'a> ToolCard<'a> {
         }
         if let Some(input) = &tool.input {
             let about = self.about.clone();
-            let is_told = |name: &str, value: &str| {
+            let is_shown = |name: &str, value: &str| {
                 let in_diff = class.diffs.iter().any(|it| {
                     it.new.to_str() == value
                         || it.path.to_str() == value
@@ -175,9 +165,9 @@ impl<'a> ToolCard<'a> {
                     || is_change
                     || in_headline
                     || command.as_deref() == Some(value)
-                    || told == Some(hash(value))
+                    || task == Some(text_hash(value))
             };
-            self.fields::<M>(input, is_told, losses);
+            self.fields::<M>(input, is_shown, losses);
         }
         for diff in &class.diffs {
             let (old, _) = match &diff.old {
@@ -197,7 +187,7 @@ impl<'a> ToolCard<'a> {
     fn fields<M: Renderer>(
         &mut self,
         input: &'a Raw<'_>,
-        is_told: impl Fn(&str, &str) -> bool,
+        is_shown: impl Fn(&str, &str) -> bool,
         losses: &mut Losses,
     ) {
         let fields = match serde_json::from_str::<Map<'a, Any<'a>>>(input.get()) {
@@ -215,7 +205,7 @@ impl<'a> ToolCard<'a> {
         for (name, value) in fields {
             let Some(raw) = value.raw() else { continue };
             let value = Text::from(raw).to_string();
-            if is_told(&name, &value) {
+            if is_shown(&name, &value) {
                 continue;
             }
             let (value, note) = self.cut::<M>(value.into(), losses, "cut tool input");
@@ -223,19 +213,19 @@ impl<'a> ToolCard<'a> {
         }
     }
 
-    /// What came back, unless it was heard already.
+    /// What came back, unless it was shown already.
     pub(super) fn result<M: Renderer>(
         &mut self,
         tool: &'a Tool<'_>,
         status: Status,
-        heard: &mut LastText,
+        last: &mut LastText,
         printed: &str,
         losses: &mut Losses,
     ) {
         let n_before = self.pieces.len();
         let Some(result) = &tool.result else {
             if !printed.is_empty() {
-                self.output::<M>(printed.to_owned().into(), heard, losses);
+                self.output::<M>(printed.to_owned().into(), last, losses);
             }
             return;
         };
@@ -243,38 +233,37 @@ impl<'a> ToolCard<'a> {
             match block {
                 ResultPart::Text(text) => {
                     let text = text.to_str();
-                    let text = match status {
-                        Status::Ok => &*text,
-                        Status::Error | Status::Denied | Status::Cancelled | Status::Lost => {
-                            unwrapped(text.trim())
-                        }
+                    let text = match status == Status::Ok {
+                        true => &*text,
+                        false => unwrapped(text.trim()),
                     };
-                    if heard.last == Some(hash(text)) {
+                    // Claude Code returns the last text of a sub-agent as the result of its call.
+                    if last.hash == Some(text_hash(text)) {
                         continue;
                     }
                     let is_report = tool.class.kind == ToolKind::Task && status == Status::Ok;
-                    if is_report && !heard.has_report {
-                        self.report::<M>(text, heard, losses);
+                    if is_report && !last.has_report {
+                        self.report::<M>(text, last, losses);
                     } else {
-                        self.output::<M>(text.to_owned().into(), heard, losses);
+                        self.output::<M>(text.to_owned().into(), last, losses);
                     }
                 }
                 ResultPart::Image { media_type, data } => {
-                    let media_type = Cow::Owned(media_type.into_owned());
                     let data = Cow::Owned(data.to_str().into_owned());
-                    self.pieces.push(CardPart::Image { media_type, data });
+                    let picture = Picture::Data { media_type, data };
+                    self.pieces.push(CardPart::Picture(picture));
                 }
                 ResultPart::ImageUrl(url) => {
                     let url = Cow::Owned(url.to_str().into_owned());
-                    self.pieces.push(CardPart::ImageUrl(url));
+                    self.pieces.push(CardPart::Picture(Picture::Url(url)));
                 }
                 ResultPart::Other(raw) => {
-                    self.output::<M>(raw.get().to_owned().into(), heard, losses)
+                    self.output::<M>(raw.get().to_owned().into(), last, losses)
                 }
             }
         }
-        let is_told = |it: &CardPart<'_>| matches!(it, CardPart::Diff { .. });
-        let says_nothing = heard.last.is_none() && !self.pieces.iter().any(is_told);
+        let is_diff = |it: &CardPart<'_>| matches!(it, CardPart::Diff { .. });
+        let says_nothing = last.hash.is_none() && !self.pieces.iter().any(is_diff);
         if self.pieces.len() == n_before && says_nothing {
             self.pieces.push(CardPart::Nothing);
         }
@@ -284,24 +273,24 @@ impl<'a> ToolCard<'a> {
     pub(super) fn report<M: Renderer>(
         &mut self,
         text: &str,
-        heard: &mut LastText,
+        last: &mut LastText,
         losses: &mut Losses,
     ) {
-        let last = heard.last.replace(hash(text));
-        heard.has_report = true;
-        if text.trim().is_empty() || last == Some(hash(text)) {
+        let before = last.hash.replace(text_hash(text));
+        last.has_report = true;
+        if text.trim().is_empty() || before == Some(text_hash(text)) {
             return;
         }
         let (text, note) = self.cut::<M>(text.to_owned().into(), losses, "cut tool output");
         self.insert(CardPart::Report(text), note);
     }
 
-    fn output<M: Renderer>(&mut self, text: Cow<'a, str>, heard: &LastText, losses: &mut Losses) {
+    fn output<M: Renderer>(&mut self, text: Cow<'a, str>, last: &LastText, losses: &mut Losses) {
         if text.trim().is_empty() {
             return;
         }
         let (text, note) = self.cut::<M>(text, losses, "cut tool output");
-        let piece = if heard.has_report {
+        let piece = if last.has_report {
             CardPart::HandedBack(text)
         } else {
             CardPart::Output(text)
@@ -314,7 +303,7 @@ impl<'a> ToolCard<'a> {
         self.pieces.extend(note.map(CardPart::Cut));
     }
 
-    /// The beginning of a long text, and a word on how long it is.
+    /// The beginning of a long text, and a note of its length.
     fn cut<M: Renderer>(
         &self,
         text: Cow<'a, str>,

@@ -1,4 +1,4 @@
-//! The look of a page: what a format of pages has to say for itself.
+//! The look of a page: what each page format implements.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ use crate::writers::transcript::{Author, Picture, PlanDisplay, RunEnd, RunStart}
 /// Lines of context on each side of a change.
 pub(crate) const DIFF_CONTEXT: usize = 20;
 
-/// The look of a page. Every text it is given is foreign and unsafe, unless it says otherwise.
+/// The look of a page. Every text it is given is foreign and unsafe, unless noted otherwise.
 pub(crate) trait Renderer: Clone + Debug + Send + 'static {
     /// Bytes that are shown of one input, output or notice; longer ones are truncated with their
     /// size.
@@ -31,7 +31,7 @@ pub(crate) trait Renderer: Clone + Debug + Send + 'static {
     fn card(&self, card: &ToolCard<'_>, out: &mut Vec<u8>);
     fn plan(&self, plan: &Plan<'_>, shown: PlanDisplay, out: &mut Vec<u8>);
     fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>);
-    /// Something with a name and more to say about it.
+    /// A named text, folded.
     fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>);
     fn ask(&self, question: &str, decision: Decision, answer: &str, out: &mut Vec<u8>);
 }

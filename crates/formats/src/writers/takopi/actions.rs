@@ -2,7 +2,7 @@
 
 use model::{Event, ItemId, Status, Text, Tool, Why};
 
-use super::super::line;
+use super::super::{line, take};
 use super::upstream::opencode;
 use super::{Takopi, TakopiProfile, tools, upstream};
 use crate::wire::takopi as wire;
@@ -30,6 +30,7 @@ impl Takopi {
             }
             return;
         }
+        // Such a call is known by its result alone, which takopi titles `tool result`.
         let is_orphan = event.why == Some(Why::NeverOpened);
         let action = self.action(event, tool, is_orphan);
         if !(is_upstream && is_orphan) {
@@ -45,11 +46,8 @@ impl Takopi {
         status: Status,
         out: &mut Vec<u8>,
     ) {
-        let known = self.run.actions.iter().position(|it| it.id == tool.id);
-        let action = match known {
-            Some(at) => self.run.actions.remove(at),
-            None => self.action(event, tool, true),
-        };
+        let known = take(&mut self.run.actions, |it| it.id == tool.id);
+        let action = known.unwrap_or_else(|| self.action(event, tool, true));
         if self.profile == TakopiProfile::Upstream && tool.result.is_none() {
             return; // Takopi leaves a call without a result open.
         }

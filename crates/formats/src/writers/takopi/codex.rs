@@ -76,9 +76,10 @@ impl Takopi {
         self.codex_started(out);
         self.release(out);
         if why.is_some() {
-            return; // No line said that a turn began.
+            return; // No line reported the start of a turn.
         }
         let id = format!("turn_{}", self.n_turns);
+        // Takopi numbers turns over the whole stream, not per run.
         self.n_turns += 1;
         let title = Text::new("turn started");
         let action = wire::Action::new(&id, wire::Kind::Turn, title, wire::NoDetail {});
@@ -135,12 +136,14 @@ impl Takopi {
             ToolKind::Shell => {
                 let title = class.command.as_ref().map_or_else(title, Text::by_ref);
                 let detail = wire::CodexCommand {
+                    // Takopi writes a null for a command without an exit code.
                     exit_code: status.map(|_| class.exit_code),
                     status: status.map(status_name),
                 };
                 self.codex_action(tool, wire::Kind::Command, title, detail, phase, status, out);
             }
             ToolKind::Edit | ToolKind::Write | ToolKind::Delete | ToolKind::Move => {
+                // Takopi's Codex runner writes a patch only when it is done.
                 let Some(status) = status else { return };
                 let changes = changes(tool);
                 let paths: Vec<_> = changes.iter().map(|it| it.path.to_str()).collect();
@@ -170,6 +173,7 @@ impl Takopi {
                 let kind = wire::Kind::WebSearch;
                 self.codex_action(tool, kind, title, detail, phase, status, out);
             }
+            // Takopi's Codex runner does not know `collab_tool_call`.
             ToolKind::Task => self.losses.count("call of another agent"),
             ToolKind::Read
             | ToolKind::Search
@@ -333,6 +337,7 @@ impl Takopi {
         self.codex_started(out);
         let mut error = end::error(ended);
         if ended.error.as_ref().is_some_and(|it| it.code == "crashed") {
+            // Takopi ends the message about an exit code with a full stop, and repeats it as a warning.
             let words = error.unwrap_or_default().to_str().into_owned() + ".";
             let title = Text::new(words.clone());
             let note = Note::new(wire::Level::Warning, title, wire::NoDetail {});
@@ -361,7 +366,7 @@ fn codex_source(notice: &Notice<'_>) -> CodexNotice {
     }
 }
 
-/// Codex' word for how a call ended.
+/// How a call ended, in the terms of Codex.
 fn status_name(status: Status) -> &'static str {
     match status {
         Status::Ok => "completed",

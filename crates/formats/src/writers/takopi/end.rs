@@ -60,6 +60,7 @@ impl Takopi {
             let title = Text::new(format!("permission denied: {}", denial.tool));
             self.note(out, Note::new(wire::Level::Warning, title, detail));
         }
+        // Claude Code reports a denial twice, as a notice and in the `result`: the second has the input.
         for denied in std::mem::take(&mut self.run.denied) {
             let is_written = ended.denials.iter().any(|it| it.item == denied.item);
             if !is_written {
@@ -93,6 +94,7 @@ impl Takopi {
 /// The agent does not call a refusal an error: the model has answered.
 pub(super) fn is_ok(outcome: Outcome) -> bool {
     match outcome {
+        // Takopi shows the answer of a run that is ok, and a refusal is one.
         Outcome::Completed | Outcome::Refused => true,
         Outcome::Failed | Outcome::Aborted | Outcome::Limit | Outcome::Lost => false,
     }

@@ -10,7 +10,7 @@ use super::super::line;
 use super::{DeniedCall, MAX_DENIED, MAX_WAITING, Takopi, TakopiProfile, next_id};
 use crate::wire::takopi as wire;
 
-/// A completed action that stands for itself.
+/// An action that is completed at once.
 pub(super) struct Note<'a, D> {
     level: wire::Level,
     title: Text<'a>,
@@ -94,6 +94,7 @@ impl Takopi {
         if is_denial && !is_upstream && self.run.is_open && self.run.denied.len() < MAX_DENIED {
             let item = notice.item.clone().map(ItemId::into_owned);
             let text = notice.text.clone().into_owned();
+            // Written at the end, unless the end has the same denial with its input.
             self.run.denied.push(DeniedCall { item, text });
             return;
         }
@@ -142,6 +143,7 @@ impl Takopi {
             level: Some(note.level),
             ..action.event(&self.engine, wire::Phase::Completed, Some(!is_bad))
         };
+        // Takopi attaches an action to a run, so that a note between runs would be lost.
         line(if has_run { out } else { &mut self.waiting }, &event);
         self.n_waiting += usize::from(!has_run);
     }

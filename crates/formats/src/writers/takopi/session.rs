@@ -17,12 +17,12 @@ pub(super) struct TakopiSession {
     servers: String,
     output_style: Option<Raw<'static>>,
     api_key_source: Option<Raw<'static>>,
-    /// It has had a run: what it says about itself between runs starts no other.
+    /// It has had a run: what it reports between two runs starts no other.
     pub(super) had_run: bool,
 }
 
 impl TakopiSession {
-    /// Takes over what a binding says; true when the session is another one than before.
+    /// Takes over what a binding reports; true when the session is another one than before.
     pub(super) fn learn(
         known: &mut Option<Self>,
         event: &Event<'_>,
@@ -53,6 +53,7 @@ impl TakopiSession {
         set(&mut self.model, bound.model.as_deref());
         set(&mut self.cwd, bound.cwd.as_deref());
         set(&mut self.permission_mode, bound.permission_mode.as_deref());
+        // Only an `init` lists tools; what other frames add must not clear its list.
         if !bound.tools.is_empty() {
             self.tools = bound.tools.iter().map(|it| it.to_string()).collect();
             self.mcp_servers = Some(servers(event, bound));
@@ -72,6 +73,7 @@ impl TakopiSession {
             api_key_source: self.api_key_source.as_ref(),
             mcp_servers: self.mcp_servers.as_ref(),
         };
+        // The list of servers alone says nothing: it is there whenever tools are.
         let has_meta = self.cwd.is_some()
             || !self.tools.is_empty()
             || self.permission_mode.is_some()

@@ -7,30 +7,26 @@ use std::borrow::Cow;
 
 use model::{Change, Status, Text, Tool, ToolKind};
 
-use crate::wire::takopi as wire;
+use crate::wire::takopi::{self as wire, Kind};
 
-pub(super) fn heading<'t>(tool: &'t Tool<'_>, cwd: Option<&str>) -> (wire::Kind, Text<'t>) {
+pub(super) fn heading<'t>(tool: &'t Tool<'_>, cwd: Option<&str>) -> (Kind, Text<'t>) {
     let class = &tool.class;
     let (kind, title) = match class.kind {
-        ToolKind::Shell => (
-            wire::Kind::Command,
-            class.command.as_ref().map(Text::by_ref),
-        ),
+        ToolKind::Shell => (Kind::Command, class.command.as_ref().map(Text::by_ref)),
         ToolKind::Edit | ToolKind::Write | ToolKind::Delete | ToolKind::Move => {
-            (wire::Kind::FileChange, paths(tool, cwd))
+            (Kind::FileChange, paths(tool, cwd))
         }
         ToolKind::Read => {
             let title = paths(tool, cwd).map(|it| Text::new(format!("Read {it}")));
-            (wire::Kind::Tool, title)
+            (Kind::Tool, title)
         }
-        ToolKind::WebSearch | ToolKind::Fetch => (
-            wire::Kind::WebSearch,
-            class.query.as_ref().map(Text::by_ref),
-        ),
-        ToolKind::Task => (wire::Kind::Subagent, None),
-        ToolKind::Todo | ToolKind::Ask | ToolKind::Think => (wire::Kind::Note, None),
-        ToolKind::Mcp => (wire::Kind::Tool, Some(Text::new(&*tool.name))),
-        ToolKind::Search | ToolKind::Mode | ToolKind::Other => (wire::Kind::Tool, None),
+        ToolKind::WebSearch | ToolKind::Fetch => {
+            (Kind::WebSearch, class.query.as_ref().map(Text::by_ref))
+        }
+        ToolKind::Task => (Kind::Subagent, None),
+        ToolKind::Todo | ToolKind::Ask | ToolKind::Think => (Kind::Note, None),
+        ToolKind::Mcp => (Kind::Tool, Some(Text::new(&*tool.name))),
+        ToolKind::Search | ToolKind::Mode | ToolKind::Other => (Kind::Tool, None),
     };
     let title = title.filter(|it| !it.is_empty());
     (kind, title.unwrap_or_else(|| class.title.by_ref()))
@@ -38,7 +34,7 @@ pub(super) fn heading<'t>(tool: &'t Tool<'_>, cwd: Option<&str>) -> (wire::Kind,
 
 pub(super) fn detail<'t>(
     tool: &'t Tool<'_>,
-    kind: wire::Kind,
+    kind: Kind,
     parent: Option<&'t str>,
     is_closed: bool,
 ) -> wire::ToolDetail<'t> {
@@ -66,9 +62,10 @@ pub(super) fn why_no_result(status: Status) -> Option<&'static str> {
 }
 
 fn changes<'t>(tool: &'t Tool<'_>, kind: wire::Kind) -> Vec<wire::Change<'t>> {
-    if kind != wire::Kind::FileChange {
+    if kind != Kind::FileChange {
         return Vec::new();
     }
+    // A patch of Codex may add one file and change another; the class knows one kind for all.
     let by_file = super::codex::changes(tool);
     if !by_file.is_empty() {
         return by_file;
@@ -87,6 +84,7 @@ pub(super) fn change_kind(change: Option<Change>) -> wire::ChangeKind {
     match change {
         Some(Change::Add) => wire::ChangeKind::Add,
         Some(Change::Delete) => wire::ChangeKind::Delete,
+        // Takopi has no kind for a file of which only the result tells whether it is new.
         Some(Change::Update) | None => wire::ChangeKind::Update,
     }
 }

@@ -12,15 +12,15 @@ use super::notes::Note;
 use super::session::TakopiSession;
 use super::{Takopi, end, tools};
 use crate::wire::lenient::{Any, Object as _};
-use crate::wire::takopi as wire;
+use crate::wire::takopi::{self as wire, Kind};
 
 pub(super) fn heading<'t>(
     tool: &'t Tool<'_>,
     is_orphan: bool,
     cwd: Option<&str>,
-) -> (wire::Kind, Text<'t>) {
+) -> (Kind, Text<'t>) {
     if is_orphan {
-        return (wire::Kind::Tool, Text::new("tool result"));
+        return (Kind::Tool, Text::new("tool result"));
     }
     let input = input(tool);
     let path = || path(&input).map(|it| tools::relative(&it, cwd).into_owned());
@@ -28,52 +28,44 @@ pub(super) fn heading<'t>(
     match &*tool.name.to_ascii_lowercase() {
         "bash" | "shell" | "killshell" => {
             let command = text_of(input.command).map(|it| without_cwd(it, cwd));
-            (wire::Kind::Command, command.unwrap_or_else(name))
+            (Kind::Command, command.unwrap_or_else(name))
         }
         "edit" | "write" | "notebookedit" | "multiedit" => {
-            (wire::Kind::FileChange, path().unwrap_or_else(name))
+            (Kind::FileChange, path().unwrap_or_else(name))
         }
-        "read" => (wire::Kind::Tool, labelled("read", path(), "`")),
-        "ls" => (wire::Kind::Tool, labelled("ls", path(), "`")),
-        "glob" => (
-            wire::Kind::Tool,
-            labelled("glob", text_of(input.pattern), "`"),
-        ),
-        "grep" => (
-            wire::Kind::Tool,
-            labelled("grep", text_of(input.pattern), ""),
-        ),
-        "find" => (
-            wire::Kind::Tool,
-            labelled("find", text_of(input.pattern), ""),
-        ),
+        "read" => (Kind::Tool, labelled("read", path(), "`")),
+        "ls" => (Kind::Tool, labelled("ls", path(), "`")),
+        "glob" => (Kind::Tool, labelled("glob", text_of(input.pattern), "`")),
+        "grep" => (Kind::Tool, labelled("grep", text_of(input.pattern), "")),
+        "find" => (Kind::Tool, labelled("find", text_of(input.pattern), "")),
         "websearch" | "web_search" => (
-            wire::Kind::WebSearch,
+            Kind::WebSearch,
             text_of(input.query).unwrap_or(Text::new("search")),
         ),
         "webfetch" | "web_fetch" => (
-            wire::Kind::WebSearch,
+            Kind::WebSearch,
             text_of(input.url).unwrap_or(Text::new("fetch")),
         ),
-        "todowrite" => (wire::Kind::Note, Text::new("update todos")),
-        "todoread" => (wire::Kind::Note, Text::new("read todos")),
-        "askuserquestion" => (wire::Kind::Note, Text::new("ask user")),
+        "todowrite" => (Kind::Note, Text::new("update todos")),
+        "todoread" => (Kind::Note, Text::new("read todos")),
+        "askuserquestion" => (Kind::Note, Text::new("ask user")),
         "task" | "agent" => {
             let title = text_of(input.description).or_else(|| text_of(input.prompt));
-            (wire::Kind::Subagent, title.unwrap_or_else(name))
+            (Kind::Subagent, title.unwrap_or_else(name))
         }
-        _ => (wire::Kind::Tool, name()),
+        _ => (Kind::Tool, name()),
     }
 }
 
 pub(super) fn detail<'t>(
     tool: &'t Tool<'_>,
-    kind: wire::Kind,
+    kind: Kind,
     parent: Option<&'t str>,
     is_closed: bool,
 ) -> wire::UpstreamDetail<'t> {
+    // Takopi looks the name up by the call, and a call it never saw has none.
     let is_orphan = tool.input.is_none();
-    let path = if kind == wire::Kind::FileChange {
+    let path = if kind == Kind::FileChange {
         path(&input(tool))
     } else {
         None
@@ -95,7 +87,7 @@ pub(super) fn detail<'t>(
     }
 }
 
-/// The title of a session that does not say its model.
+/// The title of a session whose model is not known.
 pub(super) fn session_title(engine: &str) -> Option<&'static str> {
     (engine == opencode::ENGINE).then_some("opencode")
 }
@@ -113,6 +105,7 @@ impl Takopi {
     }
 
     pub(super) fn upstream_end(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        // Takopi 0.22.3 does not read `permission_denials`.
         for _ in &ended.denials {
             self.losses.count("permission denial");
         }
@@ -162,12 +155,14 @@ impl Takopi {
         let error = end::error(ended);
         match ended.error.as_ref().map(|it| &*it.code) {
             Some("crashed") => {
+                // Takopi ends the message about an exit code with a full stop, and repeats it as a warning.
                 let error = error.unwrap_or_default().to_str().into_owned() + ".";
                 let detail = wire::NoDetail {};
                 let title = Text::new(&*error);
                 self.note(out, Note::new(wire::Level::Warning, title, detail));
                 (Text::EMPTY, Some(Text::new(error)))
             }
+            // Takopi reports this error without an answer.
             Some("no_session") => (Text::EMPTY, error),
             Some(_) | None => (end::answer(ended), error),
         }
@@ -220,6 +215,7 @@ fn without_cwd<'t>(command: Text<'t>, cwd: Option<&str>) -> Text<'t> {
     if text.contains(&prefix) {
         return Text::new(text.replace(&prefix, ""));
     }
+    // It borrows the command that is returned.
     drop(text);
     command
 }

@@ -28,7 +28,7 @@ const UNDER: &str = "    ";
 pub(super) struct CallEnd {
     pub(super) status: Status,
     pub(super) exit_code: Option<i32>,
-    /// How long it took, unless the headline says so.
+    /// How long it took, unless the headline shows it.
     pub(super) took: Option<String>,
 }
 
@@ -140,8 +140,8 @@ impl TextLayout {
         self.more_lines("  ", n_more, "cut text", out);
     }
 
-    /// Why a run ended: the first line, and the last of a long rest, because programs that crash say
-    /// what is wrong at the end.
+    /// Why a run ended: the first line, and the last of a long rest, because programs that crash
+    /// print the cause last.
     pub(super) fn reason(&mut self, style: Style, text: &str, out: &mut Vec<u8>) {
         let safe = SafeText::from(text.trim());
         let n = safe.lines().count();
@@ -237,7 +237,7 @@ pub(super) fn call_block(call: &ItemId<'_>) -> BlockKind {
     BlockKind::Call(call.clone().into_owned())
 }
 
-/// True when the headline of a successful call says everything.
+/// True when a successful call needs no more than its headline.
 pub(super) fn speaks_for_itself(tool: &Tool<'_>) -> bool {
     !tool.class.diffs.is_empty()
 }
@@ -267,7 +267,7 @@ fn beginning(text: &str) -> (&str, usize) {
         return (text, 0);
     };
     match 1 + ends.count() {
-        // One line more takes no more room than to say that there is one.
+        // One line more takes no more room than the note about it.
         1 => (text, 0),
         n_more => (&text[..end], n_more),
     }

@@ -1,7 +1,7 @@
 //! The page a transcript is written on: lines, their indentation and colour, and the space between blocks.
 //!
 //! Only a [`SafeText`] string can be put on a page, and only `display_safe` makes one of foreign text.
-//! What a sub-agent does stands behind a bar; when agents take turns, a line says whose turn it is.
+//! What a sub-agent does stands behind a bar; when agents take turns, a line names the one that follows.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ impl SafeText<'_> {
         SafeText(Cow::Borrowed(self.0.trim_end_matches(' ')))
     }
 
-    /// Like [`SafeText::cut`], and says how much is missing.
+    /// Like [`SafeText::cut`], with the number of missing characters.
     pub(super) fn cut_counted(&self, n: usize) -> SafeText<'_> {
         let mut ends = self.0.char_indices().skip(n);
         match ends.next() {
@@ -71,7 +71,7 @@ impl SafeText<'_> {
         }
     }
 
-    /// The first `n` characters; says so when there are more.
+    /// The first `n` characters, and an ellipsis when there are more.
     pub(super) fn cut(&self, n: usize) -> SafeText<'_> {
         SafeText(cut(&self.0, n))
     }
@@ -146,6 +146,7 @@ impl TerminalPage {
     /// Begins a block.
     pub(super) fn begin(&mut self, kind: BlockKind, place: &mut Place<'_>) {
         self.separate(&kind, place);
+        // The bars only show how deep an agent is, not which one it is.
         if self.changes_agent(place.path) {
             self.depth = place.path.len() - 1;
             let name = place.path.last().and_then(|call| self.agent_name(call));
@@ -162,7 +163,7 @@ impl TerminalPage {
         self.last = Some(TextBlock { kind, path });
     }
 
-    /// What follows stands where `path` says.
+    /// What follows belongs to the agent of this path.
     pub(super) fn stand_at(&mut self, path: &[ItemId<'_>]) {
         self.depth = path.len();
     }
@@ -210,6 +211,7 @@ impl TerminalPage {
     /// Writes an empty line between two blocks, unless they belong together.
     fn separate(&mut self, kind: &BlockKind, place: &mut Place<'_>) {
         let Some(last) = &self.last else { return };
+        // Notices often come in groups, and a retry is one line.
         let are_notices = *kind == BlockKind::Notice && last.kind == BlockKind::Notice;
         let is_first_of_agent = matches!((&last.kind, place.path.last()), (BlockKind::Call(it), Some(call)) if it == call);
         if are_notices && *place.path == *last.path || is_first_of_agent {

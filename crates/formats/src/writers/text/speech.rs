@@ -1,4 +1,4 @@
-//! Running text: what people and models say, piece by piece or all at once, with the same result.
+//! Running text: what people and models write, piece by piece or all at once, with the same result.
 //!
 //! White space is held back until something visible follows it. So a text ends where its last word
 //! ends, and a CR is never parted from its LF by the border between two pieces.

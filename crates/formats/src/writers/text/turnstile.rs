@@ -68,7 +68,7 @@ impl Turnstile {
         });
     }
 
-    /// Writes what the speaker says.
+    /// Writes what the speaker streams.
     pub(super) fn deliver(
         &mut self,
         event: &Event<'_>,
@@ -116,7 +116,7 @@ impl Turnstile {
             .then(|| std::mem::take(&mut self.waiting))
     }
 
-    /// Takes back what others have written: it waits, unless the speaker has nothing to say.
+    /// Takes back what others have written: it waits, unless the speaker has written nothing yet.
     pub(super) fn wait(&mut self, waiting: Vec<u8>, page: &mut TerminalPage, out: &mut Vec<u8>) {
         self.waiting = waiting;
         let Some(speaker) = &mut self.speaker else {
@@ -126,8 +126,10 @@ impl Turnstile {
             return;
         }
         if !speaker.has_spoken() {
+            // Nothing of it is on the page, so that it can be written whole when it closes.
             self.speaker = None;
             out.append(&mut self.waiting);
+        // It was interrupted and has written nothing since, or others have waited long enough.
         } else if !speaker.speech.has_begun() || self.waiting.len() > MAX_WAITING {
             let rest = Speech::new(speaker.voice, &speaker.path);
             std::mem::replace(&mut speaker.speech, rest).finish(page, out);

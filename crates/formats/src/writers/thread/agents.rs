@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use model::{ItemId, Status, Subagent};
 
-use super::{Thread, ThreadProfile};
+use super::{Thread, ThreadProfile, take};
 use crate::wire::thread as wire;
 
 #[derive(Clone, Debug)]
@@ -22,6 +22,7 @@ impl Thread {
         self.agents.push(ThreadOpenAgent {
             item: agent.id.clone().into_owned(),
             call: agent.call.clone().into_owned(),
+            // Asked now: when the agent ends, its call may have ended long ago.
             is_shown: self.calls.iter().any(|it| it.item == agent.call),
             in_background: agent.background,
         });
@@ -41,11 +42,12 @@ impl Thread {
         path: &[ItemId<'_>],
         out: &mut Vec<u8>,
     ) {
-        let at = self.agents.iter().position(|it| it.item == agent.id);
-        let is_shown = at.is_some_and(|at| self.agents.remove(at).is_shown);
+        let open = take(&mut self.agents, |it| it.item == agent.id);
+        let is_shown = open.is_some_and(|it| it.is_shown);
         if self.turns.profile == ThreadProfile::Seed {
             return self.losses.count("sub-agent");
         }
+        // The result of its call holds its report already.
         if is_shown && !agent.background {
             return;
         }

@@ -5,9 +5,9 @@
 //! completed when it is settled. Its id is made of the number of the event, so that a client that comes
 //! later, and is shown what waits, gets the same row.
 
-use model::{Ask, AskId, AskKind, AskSettled, Decision, Event, Raw, RunEnded, Text};
+use model::{Ask, AskKind, AskSettled, Decision, Event, Raw, RunEnded, Text};
 
-use super::{Thread, line, turn};
+use super::{Thread, line, take, turn};
 use crate::display_safe::display_safe;
 use crate::tools;
 use crate::wire::thread as wire;
@@ -21,12 +21,8 @@ const DECISIONS: &[&str] = &["allow", "allow_always", "deny"];
 
 #[derive(Clone, Debug)]
 pub(super) struct ThreadOpenAsk {
-    id: AskId<'static>,
+    ask: Ask<'static>,
     row: AskNames,
-    what: String,
-    kind: AskKind,
-    tool: String,
-    input: Option<Raw<'static>>,
 }
 
 /// Under which names a question is known.
@@ -63,14 +59,11 @@ impl Thread {
         };
         self.turns.begin(out);
         write_ask(event, ask, served, out);
+        // A question beyond the limit still gets its row; only the end of that row is lost.
         if self.asks.len() < MAX_OPEN {
             self.asks.push(ThreadOpenAsk {
-                id: ask.id.clone().into_owned(),
+                ask: ask.clone().into_owned(),
                 row: AskNames::new(event.session.as_str(), event.seq),
-                what: what(ask),
-                kind: ask.kind,
-                tool: ask.tool.to_string(),
-                input: ask.input.clone().map(Raw::into_owned),
             });
         }
     }
@@ -81,10 +74,9 @@ impl Thread {
         settled: &AskSettled<'_>,
         out: &mut Vec<u8>,
     ) {
-        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+        let Some(open) = take(&mut self.asks, |it| it.ask.id == settled.id) else {
             return;
         };
-        let open = self.asks.remove(at);
         self.turns.begin(out);
         let text = decision(settled, &open);
         let text = Text::new(display_safe(&text).into_owned());
@@ -106,7 +98,7 @@ impl Thread {
     /// Completes the rows of unsettled questions; a valid stream has none.
     pub(super) fn close_asks(&mut self, out: &mut Vec<u8>) {
         for open in std::mem::take(&mut self.asks) {
-            let text = Text::new(format!("Not answered: {}", open.what));
+            let text = Text::new(format!("Not answered: {}", what(&open.ask)));
             let item = open.row.item(&text);
             line(out, &wire::ThreadEvent::ItemCompleted { item });
         }
@@ -223,8 +215,9 @@ fn question(ask: &Ask<'_>, command: Option<&Text<'_>>, page: &str, ask_id: &str)
     )
 }
 
-/// A block that nothing inside of it ends, with nothing hidden in it; what is too long says so.
+/// A fenced block that its text cannot end, with hidden characters spelled out; a cut one ends in a note.
 fn fenced(shown: &str, ask_id: &str, message: &str) -> String {
+    // A fence is closed by one that is at least as long.
     let n_ticks = shown.split(|it| it != '`').map(str::len).max();
     let fence = "`".repeat(n_ticks.unwrap_or_default().max(2) + 1);
     let head = &shown[..shown.floor_char_boundary(MAX_SHOWN)];
@@ -246,16 +239,15 @@ fn decision(settled: &AskSettled<'_>, open: &ThreadOpenAsk) -> String {
         Decision::Withdrawn => "Withdrawn by the agent",
         Decision::Lost => "Not answered",
     };
-    let what = &open.what;
+    let what = what(&open.ask);
     let mut text = match settled.message.as_ref().filter(|it| !it.is_blank()) {
         Some(message) => format!("{word}: {what} ({message})"),
         None => format!("{word}: {what}"),
     };
-    let changed = settled.input.as_ref();
-    if let Some(input) =
-        changed.filter(|it| open.kind == AskKind::Permission && open.input.as_ref() != Some(it))
-    {
-        let command = tools::classify(&open.tool, Some(&input.by_ref()), None).command;
+    let is_permission = open.ask.kind == AskKind::Permission;
+    let changed = settled.input.as_ref().filter(|_| is_permission);
+    if let Some(input) = changed.filter(|it| open.ask.input.as_ref() != Some(it)) {
+        let command = tools::classify(&open.ask.tool, Some(&input.by_ref()), None).command;
         let shown = command.as_ref().map_or(input.get().into(), Text::to_str);
         let block = fenced(&shown, &open.row.ask_id, "bridge.ask_settled");
         text += &format!("\n\nChanged by whoever allowed it; this runs instead:\n\n{block}");

@@ -25,13 +25,13 @@ pub(super) struct ThreadCall {
 enum ThreadItemKind {
     /// A command line.
     Shell(Text<'static>),
-    /// A tool that only its name stands for; its input has no place.
+    /// Any other tool, shown by its name alone; its input has no place.
     Named(Text<'static>),
     Files(Vec<FileChange>),
     Mcp(McpCall),
     Agent(AgentCall),
     Search(SearchCall),
-    /// A todo list speaks for itself, as a plan.
+    /// A call that changes the to-do list, which is an item of its own.
     Silent,
     /// Any tool in the seed's shape.
     Seed(Text<'static>),
@@ -60,7 +60,7 @@ struct McpCall {
 pub(super) struct AgentCall {
     pub(super) tool: wire::CollabTool,
     pub(super) sender: String,
-    /// The threads it speaks to, where they are known; else the call's own id names the new one.
+    /// The threads it addresses, where they are known; else the call's own id names the new one.
     pub(super) receivers: Option<Vec<String>>,
     pub(super) prompt: Option<Text<'static>>,
 }
@@ -69,15 +69,12 @@ pub(super) struct AgentCall {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadCallEnd<'a> {
     pub(super) status: Status,
-    pub(super) result: Option<&'a ToolResult<'a>>,
+    /// The call as it was closed; absent when the events stop before that.
+    pub(super) tool: Option<&'a Tool<'a>>,
     /// What it printed, for a call that ended without a result.
     pub(super) printed: &'a str,
-    pub(super) exit_code: Option<i32>,
-    pub(super) change: Option<Change>,
-    /// The agent it started goes on.
+    /// The agent it started is still running.
     pub(super) in_background: bool,
-    /// It was a command of Codex itself: nothing is cut, and no exit code made up.
-    pub(super) is_own: bool,
     pub(super) outputs: &'a Outputs,
     /// The event that holds the result.
     pub(super) source: Option<OutputSource<'a>>,
@@ -89,21 +86,27 @@ impl<'a> ThreadCallEnd<'a> {
     pub(super) fn lost(printed: &'a str, outputs: &'a Outputs, session: &'a str) -> Self {
         Self {
             status: Status::Lost,
-            result: None,
+            tool: None,
             printed,
-            exit_code: None,
-            change: None,
             in_background: false,
-            is_own: false,
             outputs,
             source: None,
             session,
         }
     }
 
+    fn result(&self) -> Option<&'a ToolResult<'a>> {
+        self.tool?.result.as_ref()
+    }
+
+    /// It was a command of Codex itself: nothing is cut, and no exit code made up.
+    fn is_own(&self) -> bool {
+        self.tool.is_some_and(codex_passthrough::is_command)
+    }
+
     fn written(&self, losses: &mut Losses) -> OutputText<'a> {
-        let is_whole = self.is_own && !self.outputs.cuts_own();
-        match self.result {
+        let is_whole = self.is_own() && !self.outputs.cuts_own();
+        match self.result() {
             Some(result) if is_whole && result.content.is_string() => OutputText {
                 text: Text::from(result.content.by_ref()),
                 ..OutputText::default()
@@ -117,7 +120,7 @@ impl<'a> ThreadCallEnd<'a> {
         self.written(losses).text
     }
 
-    /// What to say of a call that did not end well; never empty.
+    /// Why a call did not end well; never empty.
     fn reason(&self, losses: &mut Losses) -> Text<'a> {
         let text = self.output(losses);
         if !text.is_empty() {
@@ -132,16 +135,15 @@ impl<'a> ThreadCallEnd<'a> {
     }
 
     fn status(&self) -> wire::Status {
-        match self.status {
-            Status::Ok => wire::Status::Completed,
-            Status::Error | Status::Denied | Status::Cancelled | Status::Lost => {
-                wire::Status::Failed
-            }
+        match self.status == Status::Ok {
+            true => wire::Status::Completed,
+            false => wire::Status::Failed,
         }
     }
 
     fn command_status(&self) -> wire::Status {
         match self.status {
+            // Only `command_execution` has this status.
             Status::Denied => wire::Status::Declined,
             Status::Ok | Status::Error | Status::Cancelled | Status::Lost => self.status(),
         }
@@ -149,11 +151,13 @@ impl<'a> ThreadCallEnd<'a> {
 
     /// A command that was stopped or never ran has no exit code.
     fn exit_code(&self) -> Option<i32> {
+        let own = self.tool.and_then(|it| it.class.exit_code);
         match self.status {
-            _ if self.is_own => self.exit_code,
-            Status::Ok => Some(self.exit_code.unwrap_or(0)),
-            Status::Error => Some(self.exit_code.unwrap_or(1)),
-            Status::Denied | Status::Cancelled | Status::Lost => self.exit_code,
+            _ if self.is_own() => own,
+            Status::Ok => own.or(Some(0)),
+            // Strict readers of Codex want a number for every command that ran.
+            Status::Error => own.or(Some(1)),
+            Status::Denied | Status::Cancelled | Status::Lost => own,
         }
     }
 
@@ -241,13 +245,17 @@ impl ThreadCall {
                 command(it, ending.written(losses), Some(exit_code), status)
             }
             ThreadItemKind::Seed(name) => {
+                // The plan of the OpenAgents bridge has only 0 and 1.
                 let exit_code = i32::from(ending.status != Status::Ok);
                 command(name, ending.written(losses), Some(Some(exit_code)), status)
             }
-            ThreadItemKind::Files(changes) => files(changes, ending.change, status, |path| {
-                ending.outputs.file(ending.session, path)
-            }),
-            ThreadItemKind::Mcp(mcp) => match (ending.status, ending.result) {
+            ThreadItemKind::Files(changes) => {
+                let change = ending.tool.and_then(|it| it.class.change);
+                files(changes, change, status, |path| {
+                    ending.outputs.file(ending.session, path)
+                })
+            }
+            ThreadItemKind::Mcp(mcp) => match (ending.status, ending.result()) {
                 (Status::Ok, Some(result)) => {
                     let result = ending.outputs.mcp_result(result, ending.source);
                     mcp.details(Some(result), None, status)
@@ -264,7 +272,7 @@ impl ThreadCall {
                 }
             },
             ThreadItemKind::Agent(agent) if agent.receivers.is_some() => {
-                let structured = ending.result.and_then(|it| it.structured.as_ref());
+                let structured = ending.result().and_then(|it| it.structured.as_ref());
                 let states = structured.map(codex_passthrough::states);
                 let states = states.unwrap_or_default();
                 agent.details(&self.id, states, status)
@@ -353,6 +361,7 @@ impl ThreadItemKind {
                 Self::Agent(codex_passthrough::agent(tool).unwrap_or_else(|| AgentCall {
                     tool: wire::CollabTool::SpawnAgent,
                     sender: sender.to_owned(),
+                    // Other agents give their sub-agents no thread; the id of the call names one.
                     receivers: None,
                     prompt: tool.input.as_ref().and_then(prompt),
                 }))
@@ -448,7 +457,7 @@ fn files<'a>(
     status: wire::Status,
     url: impl Fn(&Text<'_>) -> Option<String>,
 ) -> wire::Details<'a> {
-    // What happened is told of one file; of a move, only the kinds of its two ends make sense.
+    // The class knows what happened to one file; of a move, only the kinds of its two ends make sense.
     let known = change.filter(|_| changes.len() == 1).map(kind);
     let changes = changes
         .iter()
@@ -483,6 +492,7 @@ fn changes(tool: &Tool<'_>) -> Vec<FileChange> {
     let kinds = class.paths.iter().enumerate().map(|(at, path)| FileChange {
         path: owned(&path.path),
         kind: match at {
+            // Codex has no kind for a move: the old path is deleted, the new one added.
             0 if is_move => wire::FileUpdateKind::Delete,
             _ if is_move => wire::FileUpdateKind::Add,
             _ => known,
@@ -505,7 +515,7 @@ object! {
     }
 }
 
-/// What a new agent is asked to do; the classification does not tell.
+/// What a new agent is asked to do; the classification has no field for it.
 fn prompt(input: &Raw<'_>) -> Option<Text<'static>> {
     let input: AgentCallInput<'_> = serde_json::from_str(input.get()).ok()?;
     Some(owned(&Text::from(input.prompt.raw()?)))

@@ -1,7 +1,7 @@
 //! Items that were ThreadItems before, written with their original fields.
 //!
 //! The Codex reader keeps an item's own fields: in the input of a call, in the structured part of
-//! its result, in the detail of a warning. They say more than the classification, such as what
+//! its result, in the detail of a warning. They hold more than the classification, such as what
 //! happened to each of several files, so they are preferred wherever they are found.
 
 use model::{Notice, Raw, Text, Tool, Usage};
@@ -85,7 +85,7 @@ fn text_of(any: Any<'_>) -> Option<Text<'static>> {
     Some(owned(&Text::from(raw)))
 }
 
-/// A call that speaks of other threads.
+/// A call that addresses other threads.
 pub(super) fn agent(tool: &Tool<'_>) -> Option<AgentCall> {
     let input: CodexSearchInput<'_> = serde_json::from_str(tool.input.as_ref()?.get()).ok()?;
     let receivers: List<Str<'_>> = input.receivers.parse()?;
@@ -95,6 +95,7 @@ pub(super) fn agent(tool: &Tool<'_>) -> Option<AgentCall> {
             "send_input" => wire::CollabTool::SendInput,
             "wait" => wire::CollabTool::Wait,
             "close_agent" => wire::CollabTool::CloseAgent,
+            // A strict reader refuses a tool that it does not know.
             _ => wire::CollabTool::SpawnAgent,
         },
         sender: input.sender.as_deref()?.to_owned(),
@@ -115,6 +116,7 @@ pub(super) fn states<'a>(structured: &'a Raw<'_>) -> wire::AgentsStates<'a> {
             "errored" => wire::AgentStatus::Errored,
             "shutdown" => wire::AgentStatus::Shutdown,
             "not_found" | "notFound" => wire::AgentStatus::NotFound,
+            // A strict reader refuses a status that it does not know.
             _ => wire::AgentStatus::Running,
         };
         let message = it.message.raw().map(Text::from);
@@ -131,6 +133,7 @@ pub(super) fn usage(usage: &Usage<'_>) -> Option<wire::Usage> {
         Some(n.min(i64::MAX.unsigned_abs()))
     };
     Some(wire::Usage {
+        // `codex exec` writes snake case, the app server camel case.
         input_tokens: count(own.input, own.input_camel)?,
         cached_input_tokens: count(own.cached, own.cached_camel)?,
         cache_write_input_tokens: count(own.cache_write, own.cache_write_camel).unwrap_or(0),
@@ -148,10 +151,11 @@ pub(super) enum CodexWarning {
 }
 
 pub(super) fn warning(notice: &Notice<'_>) -> Option<CodexWarning> {
-    let said: Typed<'_> = serde_json::from_str(notice.detail.as_ref()?.get()).ok()?;
+    let item: Typed<'_> = serde_json::from_str(notice.detail.as_ref()?.get()).ok()?;
+    // A notice of another agent may have a detail of this shape by chance.
     let is_same =
-        said.r#type.as_deref() == Some("error") && Text::from(said.message.raw()?) == notice.text;
-    is_same.then(|| match said.id.as_deref() {
+        item.r#type.as_deref() == Some("error") && Text::from(item.message.raw()?) == notice.text;
+    is_same.then(|| match item.id.as_deref() {
         Some(id) => CodexWarning::Item(id.to_owned()),
         None => CodexWarning::Line,
     })

@@ -53,7 +53,7 @@ impl Outputs {
         self.base.is_some()
     }
 
-    /// Everything a result says, as text.
+    /// All of a result, as text.
     pub(super) fn text<'a>(
         &self,
         result: &'a ToolResult<'_>,
@@ -68,6 +68,7 @@ impl Outputs {
             (blocks(&result.content).into_iter().enumerate()).map(|(at, block)| match block {
                 ResultPart::Text(text) => text,
                 ResultPart::Image { media_type, data } => {
+                    // A file has no link to offer, and base64 would fill the log.
                     let Some(url) = self.picture(source, at) else {
                         losses.count("image");
                         let n_chars = data.len_bound();
@@ -105,6 +106,7 @@ impl Outputs {
             text,
             more: wire::More::default(),
         };
+        // The length as JSON is never shorter than the text, and needs no decoding.
         if text.len_bound() <= max {
             return all(text);
         }
@@ -123,6 +125,7 @@ impl Outputs {
         OutputText {
             text: Text::new(text),
             more: wire::More {
+                // Without a server there is nowhere to fetch the rest from.
                 output_bytes: url.is_some().then_some(n_bytes),
                 output_url: url,
                 attachments: Vec::new(),
@@ -219,7 +222,7 @@ pub(super) fn encoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// How many bytes a text in base64 stands for.
+/// How many bytes a text in base64 decodes to.
 fn decoded_len(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }

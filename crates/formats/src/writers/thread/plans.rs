@@ -2,7 +2,7 @@
 
 use model::{ItemId, Plan, PlanStatus};
 
-use super::{Thread, ThreadProfile, line};
+use super::{Thread, ThreadProfile, line, take};
 use crate::wire::thread as wire;
 
 #[derive(Clone, Debug)]
@@ -15,6 +15,7 @@ pub(super) struct ThreadPlan {
 impl Thread {
     pub(super) fn plan_opened(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
         if self.turns.profile == ThreadProfile::Seed {
+            // The plan of the OpenAgents bridge has no `todo_list`.
             return self.losses.count("plan");
         }
         self.turns.begin(out);
@@ -41,13 +42,11 @@ impl Thread {
     }
 
     pub(super) fn plan_closed(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
-        let Some(at) = self.plans.iter().position(|it| it.item == plan.id) else {
-            return;
-        };
-        let mut open = self.plans.remove(at);
-        open.todos = todos(plan);
-        let item = open.todo_list();
-        line(out, &wire::ThreadEvent::ItemCompleted { item });
+        if let Some(mut open) = take(&mut self.plans, |it| it.item == plan.id) {
+            open.todos = todos(plan);
+            let item = open.todo_list();
+            line(out, &wire::ThreadEvent::ItemCompleted { item });
+        }
     }
 }
 

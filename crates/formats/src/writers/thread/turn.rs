@@ -1,7 +1,7 @@
 //! The frame of a ThreadEvent stream: the thread, its turns, and the ids inside one.
 //!
 //! A stream begins with `thread.started`, which is written between turns only. A run whose session
-//! is not known yet therefore waits with its `turn.started` until it has something to say; a session
+//! is not known yet therefore waits with its `turn.started` until there is an item to write; a session
 //! that is learned later is announced when the turn is over.
 
 use model::{ModelUsage, Outcome, RunEnded, Text, Tokens, Usage};
@@ -29,14 +29,14 @@ pub(super) struct Turns {
     /// The main agent has sent text in this turn.
     pub(super) has_answer: bool,
     /// linkspan's id of the session, until the agent's own is known.
-    session: String,
+    pub(super) session: String,
     native: Option<String>,
     announced: Option<String>,
     /// Never goes back: a client may keep the items of all turns under their ids. A writer that
     /// starts in the middle of a session must first see the earlier events, so that it numbers
     /// items alike.
     next_item: u64,
-    postponed: Vec<Text<'static>>,
+    pub(super) postponed: Vec<Text<'static>>,
 }
 
 impl Turns {
@@ -53,16 +53,11 @@ impl Turns {
         }
     }
 
-    /// linkspan's id of the session.
-    pub(super) fn session(&self) -> &str {
-        &self.session
-    }
-
     pub(super) fn thread_id(&self) -> &str {
         self.announced.as_deref().unwrap_or(&self.session)
     }
 
-    /// True when nothing speaks against telling a warning between two turns.
+    /// True when a warning may be written between two turns: Codex does that once the thread is announced.
     pub(super) fn is_between(&self) -> bool {
         self.turn == TurnState::None && self.announced.is_some()
     }
@@ -92,6 +87,7 @@ impl Turns {
         self.turn = TurnState::Open;
         self.has_answer = false;
         line(out, &wire::ThreadEvent::TurnStarted);
+        // Codex has no items outside of a turn.
         for text in std::mem::take(&mut self.postponed) {
             self.error(&text, out);
         }
@@ -112,10 +108,6 @@ impl Turns {
             self.postponed.push(text.clone().into_owned());
         }
         has_room
-    }
-
-    pub(super) fn n_postponed(&self) -> usize {
-        self.postponed.len()
     }
 
     /// Something that went wrong and ended nothing.
@@ -155,6 +147,7 @@ impl Turns {
     /// every process; what was `item_0` once more is counted on.
     pub(super) fn own_id(&mut self, id: &str) -> String {
         match number(id) {
+            // Kept as it is, so that a recording of Codex comes out with its own ids.
             Some(Ok(n)) if u64::from(n) >= self.next_item => {
                 self.next_item = u64::from(n) + 1;
                 id.to_owned()
@@ -166,6 +159,7 @@ impl Turns {
 
     fn announce(&mut self, out: &mut Vec<u8>) {
         let thread_id = self.native.as_ref().unwrap_or(&self.session);
+        // To a client, `thread.started` means another thread.
         if self.announced.as_ref() != Some(thread_id) {
             line(out, &wire::ThreadEvent::ThreadStarted { thread_id });
             self.announced = Some(thread_id.clone());
@@ -206,6 +200,7 @@ pub(super) fn terminal<'a>(ended: &'a RunEnded<'_>) -> wire::ThreadEvent<'a> {
     };
     wire::ThreadEvent::TurnFailed {
         error: wire::Error { message },
+        // Codex's own failed turns have no counts, and stay as they were.
         usage: usage(ended).filter(|_| figures.usage_scope.is_some()),
         figures,
     }

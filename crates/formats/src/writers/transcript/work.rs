@@ -7,9 +7,9 @@ use model::{
 use super::{ClosedCall, Layout, Place, PlanDisplay, Transcript};
 use crate::writers::asks::OpenAsk;
 use crate::writers::labels::label_and_target;
-use crate::writers::summary;
+use crate::writers::{summary, take};
 
-/// Shorter calls are not worth a word about their duration.
+/// The duration of shorter calls is not shown.
 const NOTICEABLE_MS: u64 = 1000;
 
 /// A call that has not ended.
@@ -23,9 +23,9 @@ pub(crate) struct OpenCall {
     /// When permission was requested.
     asked: Option<Timestamp>,
     pub(crate) printed: String,
-    /// What the agent it starts is called, and what that is about.
+    /// The name of the agent it starts, and its subject.
     pub(crate) agent_label: Option<(String, Option<String>)>,
-    /// The agent it started goes on when it has ended.
+    /// The agent it started outlives it.
     pub(crate) in_background: bool,
     /// What that agent reported.
     pub(crate) report: Option<String>,
@@ -81,8 +81,7 @@ impl<L: Layout> Transcript<L> {
     }
 
     pub(super) fn call_closed(&mut self, tool: &Tool<'_>, status: Status, place: &mut Place<'_>) {
-        let at = self.calls.iter().position(|it| it.item == tool.id);
-        let open = at.map(|at| self.calls.remove(at));
+        let open = take(&mut self.calls, |it| it.item == tool.id);
         let open = open.unwrap_or_else(|| OpenCall::new(&tool.id, None));
         let took = open.took(status, self.now);
         let closed = ClosedCall {
@@ -127,10 +126,9 @@ impl<L: Layout> Transcript<L> {
 
     /// A decision stands with the call it is about, unless that was shown before.
     pub(super) fn ask_settled(&mut self, settled: &AskSettled<'_>, place: &mut Place<'_>) {
-        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+        let Some(ask) = take(&mut self.asks, |it| it.id == settled.id) else {
             return;
         };
-        let ask = self.asks.remove(at);
         let mut call = find_call(&mut self.calls, &ask);
         if let Some(call) = &mut call {
             // The asks may be timed by another clock than the calls, so only differences count.
@@ -176,8 +174,7 @@ impl<L: Layout> Transcript<L> {
     }
 
     fn take_plan(&mut self, plan: &Plan<'_>) -> Option<ShownPlan> {
-        let at = self.plans.iter().position(|it| it.item == plan.id);
-        at.map(|at| self.plans.remove(at))
+        take(&mut self.plans, |it| it.item == plan.id)
     }
 }
 

@@ -271,7 +271,7 @@ function follow(detail, pending, askedAt = store.version) {
   const canChange = new Map();
   const past = { of: "", rows: [], title: "" };
   // What a recording names was somewhere else.
-  const hasFiles = detail.cwd !== null && !isRecording(detail.engine);
+  const hasFiles = !isRecording(detail.engine);
   store.update({ open: { session: summary(detail), follower, canChange, pending, past } });
   feed.show(parts, {
     session: id,

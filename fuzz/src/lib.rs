@@ -17,8 +17,8 @@ pub use invariants::check_invariants;
 
 /// The format that this process fuzzes, by the environment.
 pub fn reader() -> Option<&'static str> {
-    static READER: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("READER").ok());
-    READER.as_deref()
+    static NAME: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("LINKSPAN_READER").ok());
+    NAME.as_deref()
 }
 
 /// Prints the formats that can be read, one per line.

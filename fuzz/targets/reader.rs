@@ -1,6 +1,6 @@
 //! Any reader: any bytes give lawful events, in any chunking, for every writer.
 //!
-//! `READER` names the format. Without it the target prints the formats that can be read and stops,
+//! `LINKSPAN_READER` names the format. Without it the target prints the formats that can be read and stops,
 //! so that whoever runs it fuzzes each of them.
 
 #![no_main]
@@ -14,5 +14,5 @@ fuzz_target!(
             std::process::exit(0);
         }
     },
-    |data: &[u8]| fuzz::read(fuzz::reader().expect("`READER` names a format"), data)
+    |data: &[u8]| fuzz::read(fuzz::reader().expect("`LINKSPAN_READER` names a format"), data)
 );

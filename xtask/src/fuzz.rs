@@ -23,8 +23,9 @@ pub(crate) const SHORT: u32 = 10;
 /// Seconds per target in `cargo xtask soak`.
 pub(crate) const LONG: u32 = 600;
 
-/// The target for all readers.
+/// The target for all readers, and the variable that names the one to fuzz.
 const READER: &str = "reader";
+const NAME: &str = "LINKSPAN_READER";
 
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -86,7 +87,8 @@ fn jobs(targets: &[String], binaries: &Path) -> Result<Vec<Job>> {
             });
             continue;
         }
-        let names = String::from_utf8(capture(&mut Command::new(&binary))?.stdout)?;
+        let list = capture(Command::new(&binary).env_remove(NAME))?;
+        let names = String::from_utf8(list.stdout)?;
         jobs.extend(names.lines().map(|reader| Job {
             name: format!("{target}_{reader}"),
             binary: binary.clone(),
@@ -138,7 +140,7 @@ fn fuzz(job: &Job, work: &Path, seconds: u32) -> Result<String> {
     fs::create_dir_all(&artifacts)?;
     let log = work.join(format!("{name}.log"));
     let status = Command::new(&job.binary)
-        .envs(job.reader.iter().map(|it| ("READER", it)))
+        .envs(job.reader.iter().map(|it| (NAME, it)))
         .arg(format!("-max_total_time={seconds}"))
         .args([
             "-rss_limit_mb=2048",

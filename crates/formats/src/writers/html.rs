@@ -1,20 +1,18 @@
 //! A transcript as one web page that needs nothing else: no script, no font, no request.
 //!
-//! Everything foreign passes [`escape`], which also makes control characters and bidirectional
+//! Everything foreign passes [`parts::escape`], which also makes control characters and bidirectional
 //! overrides visible. Answers are rendered from Markdown by [`prose`], in which HTML is text. The
 //! policy in the header forbids whatever might still slip through: it allows the one style sheet
 //! by its hash, and pictures that the page itself carries.
 
-mod escape;
 mod parts;
 mod prose;
 
 use model::{Decision, Level, Outcome, Plan, PlanStatus};
 
-use self::escape::escape;
 use self::parts::{
-    article, block, changed, field, fold, folded_text, is_picture, kind, lines, of, plus_minus,
-    time, usage,
+    article, block, changed, escape, field, fold, folded_text, is_picture, kind, lines, of,
+    plus_minus, time, usage,
 };
 use super::page_transcript::card::{CardOutcome, CardPart, ToolCard};
 use super::page_transcript::{Footer, PageHeader, Renderer, progress};

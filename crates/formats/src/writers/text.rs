@@ -5,7 +5,6 @@
 //! passes `display_safe`, in [`page::SafeText`]. Long outputs are cut after their first lines, and
 //! that is counted.
 
-mod asks;
 mod calls;
 mod page;
 mod speech;
@@ -14,11 +13,13 @@ mod turnstile;
 use std::collections::HashMap;
 
 use model::{
-    AskSettled, Cause, Event, Level, Losses, Other, Outcome, Plan, PlanEntry, PlanStatus, RunEnded,
-    Status, Subagent, Tool, ToolKind, Writer,
+    AskSettled, Cause, Decision, Event, Level, Losses, Other, Outcome, Plan, PlanEntry, PlanStatus,
+    RunEnded, Status, Subagent, Tool, ToolKind, Writer,
 };
 
-use self::page::{BOLD, BlockKind, CYAN, DIM, GREEN, MAGENTA, PLAIN, RED, TerminalPage, YELLOW};
+use self::page::{
+    BOLD, BlockKind, CYAN, DIM, GREEN, MAGENTA, PLAIN, RED, SafeText, TerminalPage, YELLOW,
+};
 use self::speech::{Speech, SpeechStyle};
 use self::turnstile::{Delivery, Turnstile};
 use super::WriterConfig;
@@ -177,6 +178,19 @@ impl TextLayout {
             self.page.put(DIM, format!(" · {facts}"), out);
         }
         self.page.end_line(out);
+    }
+
+    fn question(&mut self, ask: &OpenAsk, place: &mut Place<'_>) {
+        self.page.begin(ask_block(ask), place);
+        let safe = SafeText::from(&*ask.question);
+        // In full, because a decision may depend on it.
+        for (n, line) in safe.lines().enumerate() {
+            self.page.start(if n == 0 { "" } else { "  " }, place.out);
+            self.page
+                .put(YELLOW, if n == 0 { "? " } else { "" }, place.out);
+            self.page.put(YELLOW, line.trim_end(), place.out);
+            self.page.end_line(place.out);
+        }
     }
 }
 
@@ -369,8 +383,21 @@ impl Layout for TextLayout {
         }
     }
 
+    /// Writes the answer, under the question if that is what was written last.
     fn ask_settled(&mut self, ask: &OpenAsk, settled: &AskSettled<'_>, place: &mut Place<'_>) {
-        self.answer(ask, settled, place);
+        if !self.page.is_last(&ask_block(ask)) {
+            self.question(ask, place);
+        }
+        self.page.resume(ask_block(ask), place.path);
+        let style = match settled.decision {
+            Decision::Allowed | Decision::AllowedAlways => GREEN,
+            Decision::Denied => RED,
+            Decision::Withdrawn | Decision::Lost => YELLOW,
+        };
+        self.page.start("  ", place.out);
+        self.page.put(DIM, "→ ", place.out);
+        self.page.put(style, ask.decision(settled), place.out);
+        self.page.end_line(place.out);
     }
 
     /// Writes what is new in a plan.
@@ -404,6 +431,10 @@ impl Layout for TextLayout {
             self.resume_hint(hint, out);
         }
     }
+}
+
+fn ask_block(ask: &OpenAsk) -> BlockKind {
+    BlockKind::Ask(ask.id.clone(), ask.call.clone())
 }
 
 /// What to show under the headline of a call.

@@ -341,7 +341,7 @@ impl Thread {
                     self.losses.count("notice outside a run");
                 }
             }
-            Level::Warning | Level::Error => self.turns.error(&notice.text, out),
+            Level::Warning | Level::Error => self.turns.error_item(None, &notice.text, out),
         }
     }
 

@@ -1,8 +1,10 @@
 //! The smaller parts of a page.
 
+use std::borrow::Cow;
+
 use model::{Timestamp, ToolKind};
 
-use super::escape::escape;
+use crate::display_safe;
 use crate::writers::diff::{self, Side};
 use crate::writers::labels::{cut, size};
 use crate::writers::page_transcript::card::{CardPart, ToolCard};
@@ -13,6 +15,26 @@ use crate::writers::summary::{self, plural};
 const MAX_PICTURE: usize = 8 * 1024 * 1024;
 /// Values up to this length stand beside their name.
 const MAX_INLINE: usize = 120;
+
+/// The same text without a character that HTML, or a terminal it is copied to, would obey.
+pub(super) fn escape(text: &str) -> Cow<'_, str> {
+    let safe = display_safe(text);
+    if !safe.contains(['&', '<', '>', '"', '\'']) {
+        return safe;
+    }
+    let mut escaped = String::with_capacity(safe.len() + safe.len() / 8);
+    for it in safe.chars() {
+        match it {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(it),
+        }
+    }
+    Cow::Owned(escaped)
+}
 
 /// Opens something folded; a glimpse of what is inside stands beside its name.
 pub(super) fn fold(class: &str, name: &str, text: Option<&str>, out: &mut Vec<u8>) {

@@ -7,7 +7,7 @@ use pulldown_cmark::{
     Alignment, CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
 };
 
-use super::escape::escape;
+use super::parts::escape;
 use crate::display_safe;
 
 const OPTIONS: Options = Options::ENABLE_TABLES

@@ -14,7 +14,7 @@ pub(super) struct LineWriter {
     /// All that makes the ids of this event's lines differ from any other's.
     seed: u128,
     n_lines: u64,
-    at: Timestamp,
+    pub(super) at: Timestamp,
     time: Time,
     /// The response of the last action, while nothing that a model would read came after it.
     batch: Option<String>,
@@ -48,10 +48,6 @@ impl LineWriter {
             self.at = at;
             self.time = time(at);
         }
-    }
-
-    pub(super) fn at(&self) -> Timestamp {
-        self.at
     }
 
     pub(super) fn head(&mut self, source: Source) -> Head {

@@ -127,7 +127,7 @@ impl OpenHands {
     }
 
     pub(super) fn held_more(&mut self, lane: usize, out: &mut Vec<u8>) {
-        self.lanes[lane].held.at = Some(self.pen.at());
+        self.lanes[lane].held.at = Some(self.pen.at);
         if self.lanes[lane].held.is_full() {
             self.flush(lane, out);
         }
@@ -151,7 +151,7 @@ impl OpenHands {
             return;
         }
         let lane = &self.lanes[lane];
-        let at = held.at.unwrap_or(self.pen.at());
+        let at = held.at.unwrap_or(self.pen.at);
         let line = Line::MessageEvent {
             head: self.pen.head_at(Source::Agent, at),
             llm_response_id: lane.response.as_deref(),

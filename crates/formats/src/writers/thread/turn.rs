@@ -89,7 +89,7 @@ impl Turns {
         line(out, &wire::ThreadEvent::TurnStarted);
         // Codex has no items outside of a turn.
         for text in std::mem::take(&mut self.postponed) {
-            self.error(&text, out);
+            self.error_item(None, &text, out);
         }
     }
 
@@ -110,12 +110,7 @@ impl Turns {
         has_room
     }
 
-    /// Something that went wrong and ended nothing.
-    pub(super) fn error(&mut self, message: &Text<'_>, out: &mut Vec<u8>) {
-        self.error_item(None, message, out);
-    }
-
-    /// A warning under the id it had, if it had one that fits.
+    /// Something that went wrong and ended nothing, under the id it had, if it had one that fits.
     pub(super) fn error_item(&mut self, id: Option<&str>, message: &Text<'_>, out: &mut Vec<u8>) {
         match self.profile {
             ThreadProfile::Typed => {

@@ -1,17 +1,19 @@
 //! The four wires. Each dialect reads a request into a [`Call`] and puts a scripted [`Message`] on its wire.
 //!
-//! What a dialect has no word for is left out, and said in `docs/scripted-model.md`.
+//! What a dialect cannot express is left out; `docs/scripted-model.md` lists it.
 
 mod anthropic;
 mod chat;
 mod gemini;
 mod responses;
 
+use std::borrow::Cow;
+
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::frames::Frames;
-use crate::scenario::Message;
+use crate::scenario::{Block, Message};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -39,13 +41,13 @@ pub(crate) struct Call {
     pub(crate) is_stream: bool,
     /// Asks for the title of a session; see [`asks_for_title`].
     pub(crate) is_title: bool,
-    /// The chat dialect tells the tokens of a stream only to those who ask.
+    /// The chat dialect reports the tokens of a stream only on request.
     pub(crate) wants_usage: bool,
-    /// The answer to go on with.
+    /// The answer to continue.
     pub(crate) previous: Option<String>,
     /// How many messages the request carries.
     pub(crate) n_history: usize,
-    /// What the user said, without the results of tools.
+    /// The user's messages, without the results of tools.
     pub(crate) user_texts: Vec<String>,
 }
 
@@ -92,7 +94,7 @@ impl Dialect {
         }
     }
 
-    /// Reads a request, or says what is wrong with it.
+    /// Reads a request; the error is a message for its sender.
     pub(crate) fn call(self, body: &Value) -> Result<Call, String> {
         match self {
             Dialect::Anthropic => anthropic::call(body),
@@ -199,6 +201,33 @@ fn texts(content: &Value) -> Vec<String> {
 fn text_of_role(role: &str, messages: &[Value]) -> Vec<String> {
     let of_role = messages.iter().filter(|it| it["role"] == role);
     of_role.flat_map(|it| texts(&it["content"])).collect()
+}
+
+/// The name and the JSON input of a call, for wires that have functions only: a namespace is a part of the name,
+/// and plain text is wrapped in an object.
+fn function(block: &Block) -> Option<(String, Cow<'_, str>)> {
+    match block {
+        Block::Tool {
+            namespace,
+            name,
+            input,
+        } => {
+            let name = match namespace {
+                Some(space) => format!("{space}__{name}"),
+                None => name.clone(),
+            };
+            Some((name, Cow::Borrowed(input)))
+        }
+        Block::Custom { name, input } => {
+            let input = json!({"input": input}).to_string();
+            Some((name.clone(), Cow::Owned(input)))
+        }
+        Block::Text(_)
+        | Block::Thinking { .. }
+        | Block::Redacted(_)
+        | Block::Refusal(_)
+        | Block::Raw(_) => None,
+    }
 }
 
 /// OpenCode asks for a title beside the first prompt, with the prompt's own text and without tools.

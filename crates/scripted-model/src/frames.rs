@@ -52,6 +52,7 @@ impl Frames {
             ..Frames::default()
         };
         Frames {
+            // A stream that is cut after no chunk has no frame at all.
             is_cut: chunk_limit == Some(0),
             ..frames
         }
@@ -85,7 +86,7 @@ impl Frames {
         self.push(None, false, |bytes| bytes.extend_from_slice(b"[DONE]"));
     }
 
-    /// Ends the stream here; what is pushed later is not said.
+    /// Ends the stream here; what is pushed later is dropped.
     pub(crate) fn cut(&mut self) {
         self.is_cut = true;
     }
@@ -132,6 +133,7 @@ fn json(bytes: &mut Vec<u8>, data: &impl Serialize) {
 pub(crate) fn pieces(text: &str, size: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
+        // By characters, because every piece has to be valid text by itself.
         let end = rest
             .char_indices()
             .nth(size)

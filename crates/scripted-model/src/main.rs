@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nobody is left to tell when stderr is gone, too.
+            // There is nowhere to report that stderr is closed.
             drop(writeln!(io::stderr(), "scripted-model: {failure}"));
             ExitCode::from(3)
         }

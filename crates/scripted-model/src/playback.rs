@@ -64,10 +64,11 @@ impl Playback {
         self.lock().log = Some(Box::new(log));
     }
 
-    /// Begins another scenario. The requests so far are kept; an answer that is being streamed goes on.
+    /// Begins another scenario. The requests so far are kept; an answer that is being streamed continues.
     pub fn set(&self, scenario: Scenario) {
         let mut state = self.lock();
         state.scenario = scenario;
+        // `n_played` stays: ids must not repeat within one conversation.
         state.positions.clear();
     }
 
@@ -93,6 +94,7 @@ impl Playback {
         state.requests.push(request);
         self.0.arrived.notify_all();
         match &mut state.log {
+            // Other processes read the log while this one runs.
             Some(log) => writeln!(log, "{line}").and_then(|()| log.flush()),
             None => Ok(()),
         }
@@ -110,6 +112,7 @@ impl Playback {
         });
         let turn = match (next, turns) {
             (Some(turn), _) => turn.clone(),
+            // Agents ask for titles when they like, so no script has to count them.
             (None, _) if lane == Scenario::TITLE => Turn::title(),
             (None, Some(turns)) => {
                 let n = turns.len();
@@ -129,6 +132,7 @@ impl Playback {
     }
 
     fn lock(&self) -> MutexGuard<'_, PlaybackState> {
+        // A test that panicked while it had the lock must not fail the others.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
-//! What the model says: a scenario of lanes, a lane of turns, a turn of blocks or an error.
+//! The script of a model: a scenario of lanes, a lane of turns, a turn of blocks or an error.
 //!
-//! These types are free of any vendor's words; `file.rs` reads them from JSON, the dialects put them on a wire.
+//! These types are independent of any vendor; `file.rs` reads them from JSON, the dialects put them on a wire.
 
 mod file;
 
@@ -113,7 +113,7 @@ pub(crate) enum Ending {
         after: Place,
         how: Cut,
     },
-    /// The stream says that the model failed, after this block.
+    /// The stream reports that the model failed, after this block.
     Fails {
         after: usize,
         failure: Failure,
@@ -137,14 +137,14 @@ pub(crate) struct Failure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cut {
-    /// The response ends, and what the stream should have said at its end is missing.
+    /// The response ends, and the last frames of the stream are missing.
     #[default]
     End,
     /// The connection is dropped in the middle of the response.
     Drop,
 }
 
-/// What ends a message before all its blocks were said.
+/// What ends a message before all its blocks were sent.
 pub(crate) enum Early<'a> {
     Cut,
     Fails(&'a Failure),
@@ -239,7 +239,7 @@ impl Turn {
         self.message(|it| it.chunk = chunk)
     }
 
-    /// Starts a piece every so often; what is below a millisecond holds on average.
+    /// Starts a piece every so often; a pace below a millisecond holds on average.
     pub fn pace(self, pace: Duration) -> Turn {
         self.message(|it| it.pace = pace)
     }
@@ -298,7 +298,7 @@ pub enum Block {
         text: String,
         signature: Option<String>,
     },
-    /// Thinking that the vendor shows to nobody: opaque data.
+    /// Thinking that the vendor hides: opaque data.
     Redacted(String),
     /// A call of a function. `input` is the JSON text that travels, and need not be valid.
     Tool {
@@ -368,6 +368,7 @@ impl Message {
         let is_refusal = |it: &Block| matches!(it, Block::Refusal(_));
         match &self.stop {
             Some(stop) => stop.clone(),
+            // A call waits for its result, whatever else was said.
             None if self.blocks.iter().any(is_call) => Stop::ToolUse,
             None if self.blocks.iter().any(is_refusal) => Stop::Refusal,
             None => Stop::EndTurn,

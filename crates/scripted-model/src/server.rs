@@ -8,8 +8,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -21,7 +21,7 @@ use crate::playback::{NextTurn, Playback};
 use crate::request::Request;
 use crate::scenario::{Answer, ApiError, Ending, Scenario, Turn};
 
-/// Larger than any context window; what is beyond is a mistake.
+/// Larger than any context window; a longer request is a mistake.
 const MAX_BODY: usize = 64 << 20;
 
 /// A server on its own thread, for tests of any kind. It stops when it is dropped.
@@ -37,12 +37,14 @@ impl Server {
     /// Listens on a free port of 127.0.0.1 and is ready when this returns.
     pub fn start(scenario: Scenario) -> io::Result<Server> {
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        // `from_std` expects that.
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let listener = {
+            // A listener belongs to the runtime that it is made in.
             let _inside = runtime.enter();
             TcpListener::from_std(listener)?
         };
@@ -120,6 +122,7 @@ async fn respond(State(stage): State<Playback>, request: HttpRequest) -> Respons
     if let RequestKind::Turn { lane, .. } = &asked {
         request.lane = Some(lane.clone());
     }
+    // Before the answer: a test that has the answer finds the request.
     if let Err(err) = stage.record(request) {
         let message = format!("cannot write the request log: {err}");
         return refusal(
@@ -172,6 +175,7 @@ impl RequestKind {
         };
         match dialect.call(&json) {
             Ok(mut call) => {
+                // Gemini has both in the path, and neither in the body.
                 call.is_stream = stream.unwrap_or(call.is_stream);
                 call.model = model.map_or(call.model, str::to_owned);
                 let lane = lane(&call).to_owned();
@@ -193,6 +197,7 @@ fn lane(call: &Call) -> &str {
         rest.split_once("]]").map(|(name, _)| name)
     });
     match marked {
+        // Such a request repeats the prompt, with the mark in it.
         _ if call.is_title => Scenario::TITLE,
         Some(name) => name,
         None => Scenario::MAIN,
@@ -236,7 +241,7 @@ async fn play(stage: &Playback, dialect: Dialect, call: &Call, lane: &str) -> Re
                 let kind = failure.kind.as_deref();
                 whole(status, &dialect.error(status, kind, &failure.message))
             }
-            // Half a piece of JSON is of no use to anybody: the connection closes after the head.
+            // Half of a JSON text is of no use: the connection closes after the head.
             Ending::Cut { .. } => Response::new(Body::new(Frames::dropped().play(message.pace))),
         },
         Answer::Error(ApiError {
@@ -254,41 +259,23 @@ async fn play(stage: &Playback, dialect: Dialect, call: &Call, lane: &str) -> Re
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }
-    with_headers(response, headers)
+    (headers, response).into_response()
 }
 
 fn stream(body: Body) -> Response {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream"),
-    );
-    response
-        .headers_mut()
-        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, body).into_response()
 }
 
 fn whole(status: StatusCode, json: &Value) -> Response {
-    let mut response = Response::new(Body::from(json.to_string()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    response
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (status, kind, json.to_string()).into_response()
 }
 
 /// An error of the script or of the request, which no retry can mend: the vendors' clients honour the header.
 fn refusal(status: StatusCode, json: &Value) -> Response {
-    let mut response = whole(status, json);
-    response
-        .headers_mut()
-        .insert("x-should-retry", HeaderValue::from_static("false"));
-    response
-}
-
-fn with_headers(mut response: Response, headers: HeaderMap) -> Response {
-    response.headers_mut().extend(headers);
-    response
+    ([("x-should-retry", "false")], whole(status, json)).into_response()
 }

@@ -8,7 +8,7 @@ use super::{Call, Dialect, Names};
 use crate::frames::{Frames, pieces};
 use crate::scenario::{Block, Early, Message, Stop, Usage};
 
-/// Thinking must be signed; nobody here checks it.
+/// Thinking must be signed; the signature is not checked here.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
 pub(super) fn call(body: &Value) -> Result<Call, String> {
@@ -128,6 +128,7 @@ fn stop_reason(message: &Message) -> String {
 /// A block as it is opened: what the deltas fill is still empty.
 fn empty(block: &Block, names: &Names<'_>, index: usize) -> Value {
     match block {
+        // Clients append the deltas to what the block begins with.
         Block::Text(_) | Block::Refusal(_) => json!({"type": "text", "text": ""}),
         Block::Thinking { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
         Block::Tool { .. } | Block::Custom { .. } | Block::Redacted(_) | Block::Raw(_) => {
@@ -141,28 +142,18 @@ fn empty(block: &Block, names: &Names<'_>, index: usize) -> Value {
 }
 
 fn full(block: &Block, names: &Names<'_>, index: usize) -> Value {
-    let call = |name: &str, input: Value| json!({"type": "tool_use", "id": names.block("toolu", index), "name": name, "input": input});
     match block {
         Block::Text(text) | Block::Refusal(text) => json!({"type": "text", "text": text}),
         Block::Thinking { text, signature } => {
             json!({"type": "thinking", "thinking": text, "signature": signature.as_deref().unwrap_or(SIGNATURE)})
         }
         Block::Redacted(data) => json!({"type": "redacted_thinking", "data": data}),
-        // Input that is no JSON cannot stand in JSON; only a stream carries it.
-        Block::Tool {
-            namespace: None,
-            name,
-            input,
-        } => call(name, serde_json::from_str(input).unwrap_or_default()),
-        Block::Tool {
-            namespace: Some(space),
-            name,
-            input,
-        } => call(
-            &format!("{space}__{name}"),
-            serde_json::from_str(input).unwrap_or_default(),
-        ),
-        Block::Custom { name, input } => call(name, json!({"input": input})),
+        Block::Tool { .. } | Block::Custom { .. } => {
+            let (name, input) = super::function(block).unwrap_or_default();
+            // Input that is no JSON cannot stand in JSON; only a stream carries it.
+            let input: Value = serde_json::from_str(&input).unwrap_or_default();
+            json!({"type": "tool_use", "id": names.block("toolu", index), "name": name, "input": input})
+        }
         Block::Raw(raw) => raw.clone(),
     }
 }
@@ -191,8 +182,9 @@ fn deltas(block: &Block, size: usize, mut delta: impl FnMut(AnthropicDelta<'_>))
             .for_each(|partial_json| delta(AnthropicDelta::InputJsonDelta { partial_json }));
     };
     match block {
-        Block::Tool { input, .. } => input_deltas(input),
-        Block::Custom { input, .. } => input_deltas(&json!({"input": input}).to_string()),
+        Block::Tool { .. } | Block::Custom { .. } => {
+            input_deltas(&super::function(block).unwrap_or_default().1);
+        }
         // The vendor's own tools are called like the others.
         Block::Raw(raw) => {
             input_deltas(&raw.get("input").map(Value::to_string).unwrap_or_default())
@@ -203,6 +195,7 @@ fn deltas(block: &Block, size: usize, mut delta: impl FnMut(AnthropicDelta<'_>))
         Block::Thinking { text, signature } => {
             pieces(text, size)
                 .for_each(|thinking| delta(AnthropicDelta::ThinkingDelta { thinking }));
+            // It signs the whole thought, and so comes last.
             delta(AnthropicDelta::SignatureDelta {
                 signature: signature.as_deref().unwrap_or(SIGNATURE),
             });

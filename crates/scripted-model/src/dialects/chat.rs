@@ -23,10 +23,10 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
 
 pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: &mut Frames) {
     let id = names.answer("chatcmpl");
-    let once = |frames: &mut Frames, said: Value, finish_reason: Option<String>| {
+    let once = |frames: &mut Frames, message_json: Value, finish_reason: Option<String>| {
         frames.event(
             None,
-            &Chunk::new(&id, call, ChatDelta::Other(said), finish_reason),
+            &Chunk::new(&id, call, ChatDelta::Other(message_json), finish_reason),
         );
     };
     once(frames, json!({"role": "assistant", "content": ""}), None);
@@ -34,6 +34,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
     for (index, block) in message.blocks.iter().enumerate() {
         let opening = tool_call(block, names, index);
         if let Some(mut opening) = opening.clone() {
+            // Calls are numbered among themselves, and clients append later arguments to these.
             opening["index"] = json!(n_calls);
             opening["function"]["arguments"] = json!("");
             once(frames, json!({"tool_calls": [opening]}), None);
@@ -52,6 +53,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
         }
     }
     once(frames, json!({}), Some(finish_reason(message)));
+    // The usage has a chunk of its own, without choices.
     if call.wants_usage {
         let mut last = envelope(call, names, "chat.completion.chunk", &json!([]));
         last["usage"] = usage(&message.usage);
@@ -61,10 +63,10 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
 }
 
 pub(super) fn whole(call: &Call, message: &Message, names: &Names<'_>) -> Value {
-    let mut said = json!({"role": "assistant", "content": null});
+    let mut message_json = json!({"role": "assistant", "content": null});
     let mut add = |key: &str, text: &str| {
-        let before = said[key].as_str().unwrap_or_default();
-        said[key] = json!(format!("{before}{text}"));
+        let before = message_json[key].as_str().unwrap_or_default();
+        message_json[key] = json!(format!("{before}{text}"));
     };
     for block in &message.blocks {
         match block {
@@ -79,9 +81,10 @@ pub(super) fn whole(call: &Call, message: &Message, names: &Names<'_>) -> Value 
         .filter_map(|(index, block)| tool_call(block, names, index))
         .collect();
     if !calls.is_empty() {
-        said["tool_calls"] = json!(calls);
+        message_json["tool_calls"] = json!(calls);
     }
-    let choice = json!({"index": 0, "message": said, "finish_reason": finish_reason(message)});
+    let choice =
+        json!({"index": 0, "message": message_json, "finish_reason": finish_reason(message)});
     let mut whole = envelope(call, names, "chat.completion", &json!([choice]));
     whole["usage"] = usage(&message.usage);
     whole
@@ -114,26 +117,7 @@ fn finish_reason(message: &Message) -> String {
 }
 
 fn tool_call(block: &Block, names: &Names<'_>, index: usize) -> Option<Value> {
-    let (name, arguments) = match block {
-        Block::Tool {
-            namespace: None,
-            name,
-            input,
-        } => (name.clone(), input.clone()),
-        Block::Tool {
-            namespace: Some(space),
-            name,
-            input,
-        } => (format!("{space}__{name}"), input.clone()),
-        Block::Custom { name, input } => (name.clone(), json!({"input": input}).to_string()),
-        Block::Text(_)
-        | Block::Thinking { .. }
-        | Block::Redacted(_)
-        | Block::Refusal(_)
-        | Block::Raw(_) => {
-            return None;
-        }
-    };
+    let (name, arguments) = super::function(block)?;
     let function = json!({"name": name, "arguments": arguments});
     Some(json!({"id": names.block("call", index), "type": "function", "function": function}))
 }
@@ -213,9 +197,8 @@ fn deltas(block: &Block, size: usize, n_calls: usize, mut delta: impl FnMut(Chat
             pieces(text, size).for_each(|it| delta(ChatDelta::ReasoningContent(it)))
         }
         Block::Refusal(text) => pieces(text, size).for_each(|it| delta(ChatDelta::Refusal(it))),
-        Block::Tool { input, .. } => pieces(input, size).for_each(|it| delta(call(it))),
-        Block::Custom { input, .. } => {
-            let input = json!({"input": input}).to_string();
+        Block::Tool { .. } | Block::Custom { .. } => {
+            let (_, input) = super::function(block).unwrap_or_default();
             pieces(&input, size).for_each(|it| delta(call(it)));
         }
         Block::Raw(raw) => delta(ChatDelta::Other(raw.clone())),

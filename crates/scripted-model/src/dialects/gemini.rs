@@ -30,6 +30,7 @@ pub(super) fn method(path: &str) -> Option<Method<'_>> {
 
 pub(super) fn call(body: &Value) -> Result<Call, String> {
     let contents = super::list(body, "contents")?;
+    // The role may be absent, and is the user's then.
     let of_user = contents.iter().filter(|it| it["role"] != "model");
     Ok(Call {
         // The path says it, and whether it is streamed.
@@ -61,6 +62,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             }
         }
     }
+    // How it ended is part of the last chunk, which has no text of its own here.
     frames.event(
         None,
         &GeminiChunk::new(call, &id, vec![GeminiPart::text("")]).finish(message),
@@ -72,6 +74,7 @@ pub(super) fn whole(call: &Call, message: &Message, names: &Names<'_>) -> Value 
     let mut answer = GeminiChunk::new(call, &id, Vec::new()).finish(message);
     let all = &mut answer.candidates[0].content.parts;
     for (index, block) in message.blocks.iter().enumerate() {
+        // In one piece: nothing is streamed.
         parts(block, usize::MAX, names, index, |part| all.push(part));
     }
     json!(answer)
@@ -196,11 +199,6 @@ fn parts<'a>(
     index: usize,
     mut part: impl FnMut(GeminiPart<'a>),
 ) {
-    let call = |name: &str, args: Value| {
-        GeminiPart::Other(
-            json!({"functionCall": {"id": names.block("fc", index), "name": name, "args": args}}),
-        )
-    };
     match block {
         Block::Text(text) | Block::Refusal(text) => {
             pieces(text, size).for_each(|it| part(GeminiPart::text(it)))
@@ -218,17 +216,14 @@ fn parts<'a>(
                 ));
             }
         }
-        // A call whose arguments are no object cannot be said here: the finish reason tells of it.
-        Block::Tool {
-            namespace,
-            name,
-            input,
-        } => match (arguments(input), namespace) {
-            (Some(args), Some(space)) => part(call(&format!("{space}__{name}"), args)),
-            (Some(args), None) => part(call(name, args)),
-            (None, _) => (),
-        },
-        Block::Custom { name, input } => part(call(name, json!({"input": input}))),
+        // A call whose arguments are no object has no form here: the finish reason reports it.
+        Block::Tool { .. } | Block::Custom { .. } => {
+            let (name, input) = super::function(block).unwrap_or_default();
+            if let Some(args) = arguments(&input) {
+                let call = json!({"id": names.block("fc", index), "name": name, "args": args});
+                part(GeminiPart::Other(json!({"functionCall": call})));
+            }
+        }
         Block::Raw(raw) => part(GeminiPart::Other(raw.clone())),
         Block::Redacted(_) => (), // Hidden thoughts do not travel here.
     }

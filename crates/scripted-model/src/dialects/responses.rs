@@ -110,28 +110,19 @@ fn fail(events: &mut Events<'_>, mut response: Value, output: Vec<Value>, failur
 
 /// The response with its output, its end and its tokens.
 fn finished(call: &Call, message: &Message, names: &Names<'_>, output: Vec<Value>) -> Value {
-    let reason = match (
-        message.stop(),
-        message
-            .blocks
-            .iter()
-            .any(|it| matches!(it, Block::Refusal(_))),
-    ) {
+    let has_refusal = (message.blocks.iter()).any(|it| matches!(it, Block::Refusal(_)));
+    let reason = match (message.stop(), has_refusal) {
         (Stop::MaxTokens, _) => Some("max_output_tokens".to_owned()),
-        // A refusal that is said is an answer; one that is not is a filter.
+        // A refusal with a text is an answer; one without is a filter.
         (Stop::Refusal, false) => Some("content_filter".to_owned()),
         (Stop::Verbatim(word), _) => Some(word),
         (Stop::EndTurn | Stop::ToolUse | Stop::Refusal, _) => None,
     };
-    let mut response = resource(
-        call,
-        names,
-        if reason.is_some() {
-            "incomplete"
-        } else {
-            "completed"
-        },
-    );
+    let status = match reason {
+        Some(_) => "incomplete",
+        None => "completed",
+    };
+    let mut response = resource(call, names, status);
     response["incomplete_details"] = reason.map_or(Value::Null, |reason| json!({"reason": reason}));
     response["completed_at"] = json!(CREATED);
     response["output"] = json!(output);
@@ -210,6 +201,7 @@ fn item(block: &Block, names: &Names<'_>, index: usize) -> Value {
         }),
         Block::Raw(raw) => {
             let mut item = raw.clone();
+            // The events of an item refer to it by its id.
             if item["id"].is_null() {
                 item["id"] = json!(names.block("item", index));
             }
@@ -241,38 +233,35 @@ struct ContentFrames<'a> {
     /// `EVENT.delta` fills it, `EVENT.done` says it whole under `key`.
     event: &'static str,
     key: &'static str,
-    part: Option<TextParent>,
+    /// The part that holds the text, unless the item itself does.
+    part: Option<&'static PartFrames>,
 }
 
-/// What a text stands in, unless it is the item's own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TextParent {
-    Content,
-    Summary,
+/// A list of parts in an item: the events about one of them, the list, and the key of its index.
+struct PartFrames {
+    event: &'static str,
+    list: &'static str,
+    index: &'static str,
 }
+
+const CONTENT: PartFrames = PartFrames {
+    event: "response.content_part",
+    list: "content",
+    index: "content_index",
+};
+const SUMMARY: PartFrames = PartFrames {
+    event: "response.reasoning_summary_part",
+    list: "summary",
+    index: "summary_index",
+};
 
 fn content(block: &Block) -> Option<ContentFrames<'_>> {
     let (text, event, key, part) = match block {
-        Block::Text(text) => (
-            text,
-            "response.output_text",
-            "text",
-            Some(TextParent::Content),
-        ),
-        Block::Refusal(text) => (
-            text,
-            "response.refusal",
-            "refusal",
-            Some(TextParent::Content),
-        ),
-        Block::Thinking { text, .. } => (
-            text,
-            "response.reasoning_summary_text",
-            "text",
-            Some(TextParent::Summary),
-        ),
-        Block::Tool { input, .. } => (input, "response.function_call_arguments", "arguments", None),
-        Block::Custom { input, .. } => (input, "response.custom_tool_call_input", "input", None),
+        Block::Text(text) => (text, "output_text", "text", Some(&CONTENT)),
+        Block::Refusal(text) => (text, "refusal", "refusal", Some(&CONTENT)),
+        Block::Thinking { text, .. } => (text, "reasoning_summary_text", "text", Some(&SUMMARY)),
+        Block::Tool { input, .. } => (input, "function_call_arguments", "arguments", None),
+        Block::Custom { input, .. } => (input, "custom_tool_call_input", "input", None),
         Block::Redacted(_) | Block::Raw(_) => return None,
     };
     Some(ContentFrames {
@@ -311,46 +300,39 @@ fn fill(
         key,
         part,
     } = content;
-    let around = part.map(|part| match part {
-        TextParent::Content => ("response.content_part", "content", "content_index"),
-        TextParent::Summary => (
-            "response.reasoning_summary_part",
-            "summary",
-            "summary_index",
-        ),
-    });
     let at = |event: String| {
         let mut data = json!({"type": event, "item_id": item["id"], "output_index": output_index});
-        if let Some((_, _, index)) = around {
-            data[index] = json!(0);
+        if let Some(part) = part {
+            data[part.index] = json!(0);
         }
         data
     };
-    if let Some((part_event, list, _)) = around {
-        let mut added = at(format!("{part_event}.added"));
-        added["part"] = item[list][0].clone();
+    if let Some(part) = part {
+        let mut added = at(format!("{}.added", part.event));
+        added["part"] = item[part.list][0].clone();
         added["part"][key] = json!("");
         events.event(added);
     }
-    let r#type = format!("{event}.delta");
+    let r#type = format!("response.{event}.delta");
+    let is_in = |list: &PartFrames| part.is_some_and(|it| it.list == list.list);
     for delta in pieces(text, size) {
         let delta = ResponsesDelta {
             r#type: &r#type,
             sequence_number: events.number(),
             item_id: item["id"].as_str().unwrap_or_default(),
             output_index,
-            content_index: (*part == Some(TextParent::Content)).then_some(0),
-            summary_index: (*part == Some(TextParent::Summary)).then_some(0),
+            content_index: is_in(&CONTENT).then_some(0),
+            summary_index: is_in(&SUMMARY).then_some(0),
             delta,
         };
         events.frames.chunk(Some(&r#type), &delta);
     }
-    let mut done = at(format!("{event}.done"));
+    let mut done = at(format!("response.{event}.done"));
     done[key] = json!(text);
     events.event(done);
-    if let Some((part_event, list, _)) = around {
-        let mut done = at(format!("{part_event}.done"));
-        done["part"] = item[list][0].clone();
+    if let Some(part) = part {
+        let mut done = at(format!("{}.done", part.event));
+        done["part"] = item[part.list][0].clone();
         events.event(done);
     }
 }

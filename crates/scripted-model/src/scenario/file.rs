@@ -1,6 +1,6 @@
 //! The JSON of turns and blocks, checked while it is read.
 //!
-//! Every key is optional here and unknown keys are errors, so that a mistake is told with its line and its name.
+//! Every key is optional here and unknown keys are errors, so that a mistake is reported with its line and its name.
 //! The aliases are the short words of the recorded scripts in `fixtures/*/index.json`.
 
 use std::collections::BTreeMap;
@@ -180,6 +180,7 @@ fn headers(pairs: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
 }
 
 fn milliseconds(key: &str, value: Option<f64>) -> Result<Duration, String> {
+    // Fractions count: a pace may be below a millisecond.
     let seconds = value.unwrap_or(0.0) / 1000.0;
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| format!("`{key}` is a number of milliseconds, zero or more"))
@@ -189,7 +190,7 @@ fn milliseconds(key: &str, value: Option<f64>) -> Result<Duration, String> {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileBlock {
     text: Option<String>,
-    /// How often the text is said: long answers in short scripts.
+    /// How often the text is repeated: long answers in short scripts.
     times: Option<usize>,
     thinking: Option<String>,
     #[serde(alias = "sig")]
@@ -210,6 +211,7 @@ impl TryFrom<FileBlock> for super::Block {
     type Error = String;
 
     fn try_from(block: FileBlock) -> Result<super::Block, String> {
+        // An enum of serde would not name the keys that exclude each other.
         let kinds = [
             block.text.is_some(),
             block.thinking.is_some(),
@@ -234,6 +236,7 @@ impl TryFrom<FileBlock> for super::Block {
             });
         }
         if let Some(name) = block.tool {
+            // The text of the script, so that the agent sees the keys in its order.
             let written = block
                 .input
                 .map_or_else(|| "{}".to_owned(), |it| it.get().to_owned());

@@ -1,20 +1,21 @@
-//! One request on its way: sent, sent again while nothing has come back, and heard to its end.
+//! One request on its way: sent, sent again while nothing has come back, and read to its end.
 //!
-//! A request is repeated only before the first byte of its answer, because what has been said cannot be
-//! unsaid, and was paid for. Redirects to other hosts are not followed, proxies of the environment are not
+//! A request is repeated only before the first byte of its answer, because what has been shown cannot be
+//! taken back, and was paid for. Redirects to other hosts are not followed, proxies of the environment are not
 //! used, and the key goes to the address of the config and nowhere else.
 
 mod client;
 mod refusal;
 
-use std::pin::Pin;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
-use tokio::time::{sleep_until, timeout};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use self::client::client;
 use self::refusal::Refusal;
@@ -23,6 +24,8 @@ use crate::redact::{Redactor, secrets};
 use crate::request::UnsupportedInput;
 use crate::thread::Conversation;
 
+/// Events that wait for the caller; beyond them the endpoint is not read.
+const MAX_EVENTS: usize = 16;
 /// Bytes of an answer; what is longer is no answer to a prompt.
 const MAX_STREAM: usize = 256 << 20;
 /// Bytes of an answer that is not streamed.
@@ -32,15 +35,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 /// An endpoint that asks for more patience than this is not waited for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Characters of what a foreign server says that are repeated.
-const MAX_WORDS: usize = 500;
+/// Characters of a foreign message that are repeated.
+const MAX_EXCERPT: usize = 500;
 
 /// What has come.
 #[derive(Debug)]
 pub enum CallEvent {
     /// The next bytes of the answer.
     Bytes(Bytes),
-    /// Something worth telling: a code and a sentence.
+    /// A notice: a code and a sentence.
     Notice(&'static str, String),
     /// The answer is over, or there is none.
     End(Result<(), CallError>),
@@ -54,10 +57,16 @@ pub struct CallError {
     pub message: String,
 }
 
-type ResponseFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// A request on its way.
+/// A request on its way. It is made in a task of its own, so that its timeouts hold however seldom it is polled.
+#[derive(Debug)]
 pub struct Call {
+    events: mpsc::Receiver<CallEvent>,
+    #[expect(dead_code, reason = "dropping it ends the request")]
+    task: JoinSet<()>,
+}
+
+/// A request and what it takes to make it again.
+struct Exchange {
     client: Client,
     url: Url,
     headers: HeaderMap,
@@ -66,44 +75,17 @@ pub struct Call {
     whole: Bytes,
     redactor: Redactor,
     max_retries: u32,
-    n_retries: u32,
     limits: crate::endpoint::Limits,
-    /// When the request was sent, or the last of its answer came. The caller may stop and resume
-    /// waiting, so the timeouts count from here.
-    heard_at: Instant,
-    state: CallState,
+    events: mpsc::Sender<CallEvent>,
 }
 
-enum CallState {
-    /// Until then.
-    Waiting(Instant),
-    Sending(ResponseFuture<Result<Response, CallFailure>>),
-    Refusing(ResponseFuture<Refusal>),
-    Streaming(Box<Streaming>),
-    Done,
-}
-
-struct Streaming {
-    response: Response,
-    n_bytes: usize,
-    /// Nothing may be said twice.
-    has_begun: bool,
-    /// An answer in one piece, as far as it has come.
-    gathered: Option<Vec<u8>>,
-}
-
-/// Why a request was not answered.
-enum CallFailure {
-    Transport(reqwest::Error),
-    TooLate,
-}
-
-impl std::fmt::Debug for Call {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Call")
-            .field("url", &self.url.as_str())
-            .finish_non_exhaustive()
-    }
+/// What an attempt came to, unless it failed for good.
+enum Attempt {
+    Answered,
+    /// The endpoint does not know the response that the short request continues.
+    Forgotten,
+    /// Another one may succeed, after the time that the endpoint asks for.
+    Failed(Option<Duration>, CallError),
 }
 
 impl From<EndpointError> for CallError {
@@ -123,14 +105,14 @@ impl From<UnsupportedInput> for CallError {
 }
 
 impl Call {
-    /// A request that is sent when it is first asked for what came.
     pub fn new(endpoint: &Endpoint, conversation: &Conversation) -> Result<Self, CallError> {
         let (headers, key) = endpoint.headers()?;
         let (short, whole) = conversation.bodies(endpoint)?;
         let others = endpoint.headers.iter();
         let others = others.flat_map(|(name, value)| secrets(name, value));
         let session = endpoint.openclaw.session_key.as_deref();
-        Ok(Self {
+        let (tx, events) = mpsc::channel(MAX_EVENTS);
+        let exchange = Exchange {
             client: client(endpoint.limits.connect)?,
             url: endpoint.url(),
             headers,
@@ -138,234 +120,180 @@ impl Call {
             whole: bytes(&whole),
             redactor: Redactor::new(key.as_deref().into_iter().chain(others).chain(session)),
             max_retries: endpoint.max_retries,
-            n_retries: 0,
             limits: endpoint.limits,
-            heard_at: Instant::now(),
-            state: CallState::Waiting(Instant::now()),
-        })
+            events: tx,
+        };
+        let mut task = JoinSet::new();
+        task.spawn(exchange.run());
+        Ok(Self { events, task })
     }
 
     /// Waits for what comes next. May be dropped and called again: nothing is lost.
     pub async fn next(&mut self) -> CallEvent {
-        loop {
-            match &mut self.state {
-                CallState::Waiting(until) => {
-                    sleep_until((*until).into()).await;
-                    self.heard_at = Instant::now();
-                    self.state = CallState::Sending(self.send());
-                }
-                CallState::Sending(sending) => {
-                    let sent = sending.await;
-                    if let Some(heard) = self.sent(sent) {
-                        return heard;
-                    }
-                }
-                CallState::Refusing(refusal) => {
-                    let refusal = refusal.await;
-                    return self.refused(&refusal);
-                }
-                CallState::Streaming(_) => {
-                    if let Some(heard) = self.stream().await {
-                        return heard;
-                    }
-                }
-                CallState::Done => return CallEvent::End(Ok(())),
-            }
+        // The task sends the end before it exits.
+        let event = self.events.recv().await;
+        event.unwrap_or(CallEvent::End(Ok(())))
+    }
+}
+
+impl Exchange {
+    async fn run(mut self) {
+        let end = self.exchange().await;
+        self.emit(CallEvent::End(end)).await;
+    }
+
+    /// Waits while the caller falls behind; the timeouts do not count meanwhile.
+    async fn emit(&self, event: CallEvent) {
+        // The task is aborted with its receiver.
+        self.events.send(event).await.ok();
+    }
+
+    async fn emit_bytes(&self, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.emit(CallEvent::Bytes(bytes.into())).await;
         }
     }
 
-    fn send(&self) -> ResponseFuture<Result<Response, CallFailure>> {
+    async fn exchange(&mut self) -> Result<(), CallError> {
+        let mut n_retries = 0;
+        loop {
+            let (wanted, error) = match self.attempt().await? {
+                Attempt::Answered => return Ok(()),
+                Attempt::Forgotten => {
+                    self.short = None;
+                    let text =
+                        "the endpoint has forgotten the conversation; it is sent again, in full";
+                    let notice = CallEvent::Notice("history_resent", text.to_owned());
+                    self.emit(notice).await;
+                    continue;
+                }
+                Attempt::Failed(wanted, error) => (wanted, error),
+            };
+            let is_too_long = wanted.is_some_and(|it| it > MAX_RETRY_AFTER);
+            if n_retries >= self.max_retries || is_too_long {
+                return Err(error);
+            }
+            let pause = wanted.unwrap_or_else(|| pause(n_retries));
+            n_retries += 1;
+            let text = format!(
+                "{}; trying again in {:.1} s ({n_retries} of {})",
+                error.message,
+                pause.as_secs_f64(),
+                self.max_retries
+            );
+            self.emit(CallEvent::Notice("api_retry", text)).await;
+            sleep(pause).await;
+        }
+    }
+
+    /// Sends the request once, and reads the answer to its end.
+    async fn attempt(&mut self) -> Result<Attempt, CallError> {
+        // One limit for the head and the first byte: some answer at once and then say nothing.
+        let deadline = Instant::now() + self.limits.first_byte;
         let body = self.short.as_ref().unwrap_or(&self.whole).clone();
         let request = self.client.post(self.url.clone());
         let request = request.headers(self.headers.clone()).body(body);
-        let limit = self.limits.first_byte;
-        Box::pin(async move {
-            match timeout(limit, request.send()).await {
-                Ok(sent) => sent.map_err(CallFailure::Transport),
-                Err(_) => Err(CallFailure::TooLate),
-            }
-        })
-    }
-
-    fn sent(&mut self, sent: Result<Response, CallFailure>) -> Option<CallEvent> {
-        let response = match sent {
-            Ok(response) => response,
-            Err(CallFailure::TooLate) => return Some(self.give_up(self.too_late())),
-            Err(CallFailure::Transport(err)) => return Some(self.lost(&err)),
+        let response = match timeout_at(deadline, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(err)) => return self.lost(&err),
+            Err(_) => return Err(self.too_late()),
         };
         if !response.status().is_success() {
-            self.state = CallState::Refusing(Box::pin(Refusal::read(response)));
-            return None;
+            return self.refused(&Refusal::read(response).await);
         }
         let kind = response.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
         let is_whole = kind.starts_with("application/json");
         if !is_whole && !kind.starts_with("text/event-stream") && !kind.is_empty() {
-            let kind = self.words(kind);
+            let kind = self.excerpt(kind);
             let message =
                 format!("the endpoint answered with `{kind}`, which is no answer of a model");
-            return Some(self.give_up(failed("bad_answer", message)));
+            return Err(failed("bad_answer", message));
         }
-        self.state = CallState::Streaming(Box::new(Streaming {
-            response,
-            n_bytes: 0,
-            has_begun: false,
-            gathered: is_whole.then(Vec::new),
-        }));
-        None
+        self.read(response, deadline, is_whole).await
     }
 
-    async fn stream(&mut self) -> Option<CallEvent> {
-        let CallState::Streaming(it) = &mut self.state else {
-            return None;
-        };
-        let limit = match it.has_begun {
-            true => self.limits.idle,
-            false => self.limits.first_byte,
-        };
-        let left = limit.saturating_sub(self.heard_at.elapsed());
-        let Ok(chunk) = timeout(left, it.response.chunk()).await else {
-            let error = match it.has_begun {
-                true => {
-                    let idle = self.limits.idle;
-                    failed(
-                        "idle_timeout",
-                        format!("the endpoint sent nothing for {idle:?}"),
-                    )
-                }
-                false => self.too_late(),
+    /// `is_whole`: the answer is one JSON object and no stream.
+    async fn read(
+        &mut self,
+        mut response: Response,
+        first_byte: Instant,
+        is_whole: bool,
+    ) -> Result<Attempt, CallError> {
+        let limit = if is_whole { MAX_WHOLE } else { MAX_STREAM };
+        let (mut n_bytes, mut whole) = (0, Vec::new());
+        loop {
+            let chunk = match n_bytes {
+                0 => timeout_at(first_byte, response.chunk()).await,
+                _ => timeout(self.limits.idle, response.chunk()).await,
             };
-            return Some(self.give_up(error));
-        };
-        match chunk {
-            Ok(Some(chunk)) => self.on_chunk(&chunk),
-            Ok(None) => Some(self.ended()),
-            Err(err) if it.has_begun => {
-                let words = self.words(&chain(&err));
-                let message =
-                    format!("the connection was lost in the middle of the answer: {words}");
-                Some(self.give_up(failed("connection_lost", message)))
-            }
-            Err(err) => Some(self.lost(&err)),
-        }
-    }
-
-    fn on_chunk(&mut self, chunk: &[u8]) -> Option<CallEvent> {
-        let CallState::Streaming(it) = &mut self.state else {
-            return None;
-        };
-        it.has_begun |= !chunk.is_empty();
-        self.heard_at = Instant::now();
-        it.n_bytes += chunk.len();
-        let limit = if it.gathered.is_some() {
-            MAX_WHOLE
-        } else {
-            MAX_STREAM
-        };
-        if it.n_bytes > limit {
-            let message = format!("the answer is longer than {limit} bytes");
-            return Some(self.give_up(failed("too_large", message)));
-        }
-        if let Some(gathered) = &mut it.gathered {
-            gathered.extend_from_slice(chunk);
-            return None;
-        }
-        let shown = self.redactor.push(chunk);
-        (!shown.is_empty()).then(|| CallEvent::Bytes(shown.into()))
-    }
-
-    fn ended(&mut self) -> CallEvent {
-        let state = std::mem::replace(&mut self.state, CallState::Done);
-        let mut rest = Vec::new();
-        if let CallState::Streaming(it) = state
-            && let Some(whole) = it.gathered
-        {
-            // One line is one frame; line ends inside JSON are white space.
-            let line = whole.iter().map(|it| {
-                if matches!(it, b'\n' | b'\r') {
-                    b' '
-                } else {
-                    *it
+            let chunk = match chunk {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) => break,
+                Ok(Err(err)) if n_bytes == 0 => return self.lost(&err),
+                Ok(Err(err)) => {
+                    let cause = self.excerpt(&chain(&err));
+                    let message =
+                        format!("the connection was lost in the middle of the answer: {cause}");
+                    return Err(failed("connection_lost", message));
                 }
-            });
-            rest = self.redactor.push(&line.collect::<Vec<u8>>());
+                Err(_) if n_bytes == 0 => return Err(self.too_late()),
+                Err(_) => {
+                    let message = format!("the endpoint sent nothing for {:?}", self.limits.idle);
+                    return Err(failed("idle_timeout", message));
+                }
+            };
+            n_bytes += chunk.len();
+            if n_bytes > limit {
+                let message = format!("the answer is longer than {limit} bytes");
+                return Err(failed("too_large", message));
+            }
+            match is_whole {
+                true => whole.extend_from_slice(&chunk),
+                false => {
+                    let shown = self.redactor.push(&chunk);
+                    self.emit_bytes(shown).await;
+                }
+            }
         }
+        // One line is one frame; line ends inside JSON are white space.
+        let line_ends = whole.iter_mut().filter(|it| matches!(it, b'\n' | b'\r'));
+        line_ends.for_each(|it| *it = b' ');
+        let mut rest = self.redactor.push(&whole);
         rest.extend(self.redactor.end());
-        match rest.is_empty() {
-            true => CallEvent::End(Ok(())),
-            false => CallEvent::Bytes(rest.into()),
-        }
+        self.emit_bytes(rest).await;
+        Ok(Attempt::Answered)
     }
 
-    /// The endpoint was not reached, or hung up before it said anything.
-    fn lost(&mut self, err: &reqwest::Error) -> CallEvent {
+    /// The endpoint was not reached, or hung up before its answer began.
+    fn lost(&self, err: &reqwest::Error) -> Result<Attempt, CallError> {
         if err.is_redirect() {
             let message = "the endpoint sends its callers to another host, and the key stays here";
-            return self.give_up(failed("redirected", message.to_owned()));
+            return Err(failed("redirected", message.to_owned()));
         }
-        let words = self.words(&chain(err));
-        let message = format!("the endpoint cannot be reached: {words}");
-        self.retry(None, failed("unreachable", message))
+        let cause = self.excerpt(&chain(err));
+        let message = format!("the endpoint cannot be reached: {cause}");
+        Ok(Attempt::Failed(None, failed("unreachable", message)))
     }
 
-    fn refused(&mut self, refusal: &Refusal) -> CallEvent {
+    fn refused(&self, refusal: &Refusal) -> Result<Attempt, CallError> {
         let error = self.error(refusal);
         if self.short.is_some() && refusal.is_forgotten(&error) {
-            self.short = None;
-            self.state = CallState::Waiting(Instant::now());
-            let words = "the endpoint has forgotten the conversation; it is sent again, in full";
-            return CallEvent::Notice("history_resent", words.to_owned());
+            return Ok(Attempt::Forgotten);
         }
         if refusal.status.is_redirection() {
             let message = "the endpoint sends its callers elsewhere, and the key stays here";
-            return self.give_up(failed("redirected", message.to_owned()));
+            return Err(failed("redirected", message.to_owned()));
         }
-        let may_pass = matches!(
-            refusal.status.as_u16(),
-            408 | 429 | 500 | 502 | 503 | 504 | 529
-        );
-        let is_final = refusal
-            .headers
-            .get("x-should-retry")
-            .is_some_and(|it| it == "false");
-        match may_pass && !is_final {
-            true => self.retry(refusal.retry_after(), error),
-            false => self.give_up(error),
+        let status = refusal.status.as_u16();
+        // Overload, time-outs and faults of the server may pass; 529 is an overload, too.
+        let may_pass = matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529);
+        // OpenAI says by this header that another try is pointless.
+        let should_retry = refusal.headers.get("x-should-retry");
+        match may_pass && should_retry.is_none_or(|it| it != "false") {
+            true => Ok(Attempt::Failed(refusal.retry_after(), error)),
+            false => Err(error),
         }
-    }
-
-    /// Tries once more, if there is a try left and it is not too long until then.
-    fn retry(&mut self, wanted: Option<Duration>, error: CallError) -> CallEvent {
-        let is_too_long = wanted.is_some_and(|it| it > MAX_RETRY_AFTER);
-        if self.n_retries >= self.max_retries || is_too_long {
-            return self.give_up(error);
-        }
-        let pause = wanted.unwrap_or_else(|| self.pause());
-        self.n_retries += 1;
-        self.state = CallState::Waiting(Instant::now() + pause);
-        let words = format!(
-            "{}; trying again in {:.1} s ({} of {})",
-            error.message,
-            pause.as_secs_f64(),
-            self.n_retries,
-            self.max_retries
-        );
-        CallEvent::Notice("api_retry", words)
-    }
-
-    /// Longer every time, and never the same for all who wait.
-    fn pause(&self) -> Duration {
-        let doubled = FIRST_PAUSE * 2_u32.saturating_pow(self.n_retries.min(16));
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let chance = now.map_or(0, |it| it.subsec_nanos()) % 250;
-        doubled
-            .min(LONGEST_PAUSE)
-            .mul_f64(1.0 + f64::from(chance) / 1000.0)
-    }
-
-    fn give_up(&mut self, error: CallError) -> CallEvent {
-        self.state = CallState::Done;
-        CallEvent::End(Err(error))
     }
 
     fn too_late(&self) -> CallError {
@@ -376,25 +304,25 @@ impl Call {
         )
     }
 
-    /// What an endpoint says about its refusal.
+    /// The error in the body of a refusal.
     fn error(&self, refusal: &Refusal) -> CallError {
         // Some refuse with an event, as if they had begun to stream.
         let text = refusal.body.trim();
         let text = text.strip_prefix("data:").unwrap_or(text);
         let text = text.split("\n\n").next().unwrap_or(text);
         let body: Value = serde_json::from_str(text).unwrap_or_default();
-        let said = match &body["error"] {
+        let error = match &body["error"] {
             Value::Null => &body,
             error => error,
         };
-        let text = |name: &str| said[name].as_str().filter(|it| !it.is_empty());
+        let text = |name: &str| error[name].as_str().filter(|it| !it.is_empty());
         let status = refusal.status.as_u16();
-        let words = text("message").or(said.as_str()).unwrap_or(&refusal.body);
-        let words = self.words(words);
+        let words = text("message").or(error.as_str()).unwrap_or(&refusal.body);
+        let words = self.excerpt(words);
         CallError {
             code: text("code")
                 .or(text("type"))
-                .map_or_else(|| format!("http_{status}"), |it| self.words(it)),
+                .map_or_else(|| format!("http_{status}"), |it| self.excerpt(it)),
             message: match words.is_empty() {
                 true => format!("the endpoint answered HTTP {status}"),
                 false => format!("the endpoint answered HTTP {status}: {words}"),
@@ -402,14 +330,23 @@ impl Call {
         }
     }
 
-    /// Foreign words that may be repeated.
-    fn words(&self, text: &str) -> String {
+    /// Foreign text, shortened and without secrets.
+    fn excerpt(&self, text: &str) -> String {
         self.redactor
             .text(text.trim())
             .chars()
-            .take(MAX_WORDS)
+            .take(MAX_EXCERPT)
             .collect()
     }
+}
+
+/// Longer every time, and never the same for all who wait.
+fn pause(n_retries: u32) -> Duration {
+    let doubled = FIRST_PAUSE * 2_u32.saturating_pow(n_retries.min(16));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let chance = now.map_or(0, |it| it.subsec_nanos()) % 250;
+    let pause = doubled.min(LONGEST_PAUSE);
+    pause.mul_f64(1.0 + f64::from(chance) / 1000.0)
 }
 
 fn failed(code: &str, message: String) -> CallError {

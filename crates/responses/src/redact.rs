@@ -1,4 +1,4 @@
-//! Keeps secrets out of what an endpoint says: some repeat the key in their errors.
+//! Keeps secrets out of the answers of an endpoint: some repeat the key in their errors.
 //!
 //! Only what cannot be anything else is hidden. A key such as `not-needed`, or a header that names a
 //! tenant, would otherwise take the words of the answer with it, and the keywords of the stream.
@@ -49,6 +49,7 @@ impl Redactor {
         all.extend_from_slice(chunk);
         self.mask(&mut all);
         let begun = self.secrets.iter().map(|it| begun(&all, it)).max();
+        // The rest of a secret may come with the next chunk.
         self.held = all.split_off(all.len() - begun.unwrap_or(0));
         all
     }

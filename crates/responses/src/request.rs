@@ -3,7 +3,7 @@
 //! Where providers differ, each gets its own shape: OpenClaw's `source` objects and nested tools,
 //! the data addresses that OpenAI wants for files. Item ids are left out, because OpenAI refuses
 //! those it did not give; assistant text stays beside its calls; unanswered calls are omitted,
-//! because every provider refuses them. What cannot be said is refused by the name of its field,
+//! because every provider refuses them. What has no place in a request is refused by the name of its field,
 //! never dropped.
 
 mod content;
@@ -12,7 +12,6 @@ mod content;
 mod tests;
 
 use std::collections::HashSet;
-use std::fmt;
 
 use model::{ContextEntry, MessageContent, ThreadMessage, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -49,8 +48,9 @@ const PASSED_ON: &[&str] = &[
     "prompt_cache_key",
 ];
 
-/// What an endpoint cannot be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A field that no request to this endpoint can hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` {message}")]
 pub struct UnsupportedInput {
     /// Such as `messages[2].content[0]`.
     pub field: String,
@@ -66,14 +66,6 @@ impl UnsupportedInput {
     }
 }
 
-impl fmt::Display for UnsupportedInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` {}", self.field, self.message)
-    }
-}
-
-impl std::error::Error for UnsupportedInput {}
-
 impl From<EndpointError> for UnsupportedInput {
     fn from(err: EndpointError) -> Self {
         Self::new("model", err.to_string())
@@ -87,33 +79,27 @@ pub(crate) fn body(
     previous: Option<(&str, usize)>,
 ) -> Result<Value, UnsupportedInput> {
     let first = previous.map_or(0, |it| it.1);
+    let thread = &conversation.thread;
     let mut body = json!({
         "model": model(endpoint, conversation)?,
         "stream": true,
-        "input": input(endpoint.provider, &conversation.thread.messages, first)?,
+        "input": input(endpoint.provider, &thread.messages, first)?,
     });
-    if let Some(instructions) =
-        instructions(&conversation.thread.messages, &conversation.thread.context)
-    {
+    if let Some(instructions) = instructions(&thread.messages, &thread.context) {
         body["instructions"] = instructions.into();
     }
-    if !conversation.thread.tools.is_empty() {
-        body["tools"] = tools(endpoint, &conversation.thread.tools)?;
+    if !thread.tools.is_empty() {
+        body["tools"] = tools(endpoint, &thread.tools)?;
     }
     if let Some(effort) = &conversation.effort {
         body["reasoning"] = json!({ "effort": effort });
     }
     for name in PASSED_ON {
-        if let Some(value) = conversation
-            .thread
-            .props
-            .get(*name)
-            .filter(|it| !it.is_null())
-        {
+        if let Some(value) = thread.props.get(*name).filter(|it| !it.is_null()) {
             body[*name] = value.clone();
         }
     }
-    if let Some(tokens) = max_tokens(&conversation.thread.props)? {
+    if let Some(tokens) = max_tokens(&thread.props)? {
         body["max_output_tokens"] = tokens.into();
     }
     match endpoint.provider {
@@ -131,7 +117,7 @@ pub(crate) fn body(
 }
 
 fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, UnsupportedInput> {
-    let said = |name: &str| match conversation.thread.props.get(name) {
+    let prop = |name: &str| match conversation.thread.props.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(it)) if !it.is_empty() => Ok(Some(it.clone())),
         Some(_) => {
@@ -139,11 +125,11 @@ fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Uns
             Err(UnsupportedInput::new(field, "is not a string"))
         }
     };
-    if let Some(model) = said("model")? {
+    if let Some(model) = prop("model")? {
         return Ok(model);
     }
     if endpoint.provider == Provider::OpenClaw
-        && let Some(agent) = said("agent_id")?
+        && let Some(agent) = prop("agent_id")?
     {
         return Ok(format!("openclaw:{agent}"));
     }
@@ -155,8 +141,8 @@ fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Uns
 
 fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, UnsupportedInput> {
     let names = ["max_tokens", "max_output_tokens"];
-    let said = |name| props.get(name).filter(|it| !it.is_null());
-    let Some((name, value)) = names.iter().find_map(|it| Some((it, said(*it)?))) else {
+    let prop = |name| props.get(name).filter(|it| !it.is_null());
+    let Some((name, value)) = names.iter().find_map(|it| Some((it, prop(*it)?))) else {
         return Ok(None);
     };
     match value.as_u64() {
@@ -168,9 +154,9 @@ fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, UnsupportedInpu
     }
 }
 
-/// What the application wants the model to know before everything else.
+/// The instructions of the application, and the context that it gives.
 fn instructions(messages: &[ThreadMessage], context: &[ContextEntry]) -> Option<String> {
-    let said = messages.iter().filter_map(|it| match &it.content {
+    let system = messages.iter().filter_map(|it| match &it.content {
         MessageContent::Instructions(text) if !text.is_empty() => Some(text.clone()),
         _ => None,
     });
@@ -178,7 +164,7 @@ fn instructions(messages: &[ThreadMessage], context: &[ContextEntry]) -> Option<
         "" => it.value.clone(),
         description => format!("{description}:\n{}", it.value),
     });
-    let all: Vec<String> = said.chain(known).collect();
+    let all: Vec<String> = system.chain(known).collect();
     (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
@@ -221,6 +207,7 @@ fn input(
     first: usize,
 ) -> Result<Vec<Value>, UnsupportedInput> {
     let new = &messages[first.min(messages.len())..];
+    // A call without a result is refused by every provider.
     let answered: HashSet<&str> = new
         .iter()
         .filter_map(|it| match &it.content {
@@ -233,8 +220,8 @@ fn input(
         let field = || format!("messages[{}].content", first + n);
         match &message.content {
             MessageContent::Instructions(_) | MessageContent::Activity => (),
-            MessageContent::User(said) => items.push(json!({
-                "type": "message", "role": "user", "content": content(provider, said, &field)?,
+            MessageContent::User(text) => items.push(json!({
+                "type": "message", "role": "user", "content": content(provider, text, &field)?,
             })),
             MessageContent::Assistant {
                 content,
@@ -277,6 +264,7 @@ fn call_id(id: &str) -> String {
     if (1..=MAX_CALL_ID).contains(&id.len()) {
         return id.to_owned();
     }
+    // A hash, so that the call and its result still match, in this request and in the next.
     let hash = Sha256::digest(id.as_bytes());
     let hex: String = hash.iter().take(16).map(|it| format!("{it:02x}")).collect();
     format!("call_{hex}")

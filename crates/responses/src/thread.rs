@@ -1,8 +1,8 @@
-//! How much of a thread an endpoint has to be told: everything, or what is new to it.
+//! How much of a thread has to be sent to an endpoint: everything, or what is new to it.
 //!
 //! Nothing here is kept: the last response and what was sent for it are in the journal, and
-//! [`History`] has found them there. A client that has changed what was said before is noticed, and told
-//! whole; so is one whose thread the provider has never seen.
+//! [`History`] has found them there. A thread whose earlier messages the client has changed is sent
+//! whole; so is one that the provider has never seen.
 
 use formats::{History, LastResponse};
 use model::{Content, MessageContent, Thread, ThreadMessage};
@@ -21,7 +21,7 @@ pub struct Conversation {
     pub model: Option<String>,
     /// The reasoning effort.
     pub effort: Option<String>,
-    /// The response to go on with, and how many of the messages it knows.
+    /// The response to continue, and how many of the messages it knows.
     previous: Option<(String, usize)>,
 }
 
@@ -44,7 +44,7 @@ impl Conversation {
 
     /// What the journal has of a thread, and one prompt more.
     pub fn of_prompt(name: &str, history: History, prompt: &str) -> Self {
-        // A prompt answers no call, and providers refuse to go on from one that is open.
+        // A prompt answers no call, and providers refuse to continue from one that is open.
         let previous = history.last.filter(|it| it.calls.is_empty());
         let mut messages = history.messages;
         messages.push(ThreadMessage {
@@ -68,14 +68,14 @@ impl Conversation {
         session.clone_into(&mut self.name);
     }
 
-    /// The response to go on with, when nothing else is known.
+    /// The response to continue, when nothing else is known.
     pub fn follow(&mut self, response: &str) {
         if self.previous.is_none() && self.thread.messages.len() == 1 {
             self.previous = Some((response.to_owned(), 0));
         }
     }
 
-    /// The response that the next one goes on with.
+    /// The response that the next one continues.
     pub fn previous(&self, endpoint: &Endpoint) -> Option<&str> {
         self.next(endpoint).map(|it| it.0)
     }
@@ -97,15 +97,15 @@ impl Conversation {
         Ok((short, whole))
     }
 
-    /// Says what is wrong before anything is begun.
+    /// Fails on what cannot be sent, before anything is begun.
     pub fn check(&self, endpoint: &Endpoint) -> Result<(), UnsupportedInput> {
         body(endpoint, self, None).map(drop)
     }
 }
 
-/// How many of the client's messages the last response knows: what was sent for it, and what it said.
-/// None when the client tells another story, or nothing new, or leaves a call of the response open:
-/// providers refuse to go on from there, and a whole request leaves such calls out.
+/// How many of the client's messages the last response knows: those sent for it, and its own.
+/// None when the client has changed the story, or has nothing new, or leaves a call of the response open:
+/// providers refuse to continue from there, and a whole request leaves such calls out.
 fn known(messages: &[ThreadMessage], last: &LastResponse) -> Option<usize> {
     let client = last.client.as_ref()?;
     let sent = messages.get(..client.n_messages)?;
@@ -132,10 +132,10 @@ fn known(messages: &[ThreadMessage], last: &LastResponse) -> Option<usize> {
     }
     let new = &messages[n_known..];
     let is_answered = |id: &String| {
-        let mut said = new.iter().map(|it| &it.content);
-        said.any(|it| matches!(it, MessageContent::Tool { call, .. } if call == id))
+        let mut contents = new.iter().map(|it| &it.content);
+        contents.any(|it| matches!(it, MessageContent::Tool { call, .. } if call == id))
     };
-    // Calls are told in the order in which they began, and known in the one in which they ended.
+    // Clients list calls in the order in which they began, the journal in the one in which they ended.
     calls.sort_unstable();
     let mut made: Vec<&String> = last.calls.iter().collect();
     made.sort_unstable();

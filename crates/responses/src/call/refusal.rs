@@ -1,4 +1,4 @@
-//! An answer that is none: what an endpoint says when it does not answer, and what follows from it.
+//! Refusals of an endpoint: their body, and whether another attempt may succeed.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ const MAX_ERROR: usize = 64 << 10;
 /// Until an error is read, whatever the endpoint does with it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An answer that is none.
+/// An answer with the status of an error.
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -32,7 +32,7 @@ impl Refusal {
                 }
             }
         };
-        // What is not there by then is not needed: the status says enough.
+        // The rest is not needed: the status is enough.
         timeout(PATIENCE, read).await.ok();
         body.truncate(MAX_ERROR);
         Self {
@@ -42,7 +42,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the endpoint does not know the response it was asked to go on with.
+    /// Whether the endpoint does not know the response it was asked to continue.
     pub(super) fn is_forgotten(&self, error: &CallError) -> bool {
         let is_bad = self.status == StatusCode::BAD_REQUEST;
         error.code == "previous_response_not_found"
@@ -51,7 +51,7 @@ impl Refusal {
             || (is_bad && error.message.contains("Previous response"))
     }
 
-    /// How long the endpoint wants to be left alone.
+    /// How long the endpoint asks its callers to wait.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
         if let Ok(seconds) = text.parse::<f64>() {

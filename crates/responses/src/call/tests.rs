@@ -52,15 +52,15 @@ fn call(url: &str, patience: Duration) -> Call {
     Call::new(&endpoint, &conversation).unwrap()
 }
 
-/// What comes of a request: what was said, the notices, and the end.
+/// The text of an answer, its notices and its end.
 async fn ask(url: &str) -> (String, Vec<&'static str>, Result<(), CallError>) {
     let mut call = call(url, Duration::from_millis(300));
-    let (mut said, mut notices) = (String::new(), Vec::new());
+    let (mut text, mut notices) = (String::new(), Vec::new());
     loop {
         match call.next().await {
-            CallEvent::Bytes(bytes) => said.push_str(str::from_utf8(&bytes).unwrap()),
+            CallEvent::Bytes(bytes) => text.push_str(str::from_utf8(&bytes).unwrap()),
             CallEvent::Notice(code, _) => notices.push(code),
-            CallEvent::End(end) => return (said, notices, end),
+            CallEvent::End(end) => return (text, notices, end),
         }
     }
 }
@@ -97,9 +97,9 @@ async fn silence_has_its_limits() {
         say(stream, STREAM);
         thread::sleep(Duration::from_secs(5));
     });
-    let (said, _, end) = ask(&url).await;
+    let (text, _, end) = ask(&url).await;
     assert_eq!(
-        (said.as_str(), code(end).as_str()),
+        (text.as_str(), code(end).as_str()),
         ("data: {}\n\n", "idle_timeout")
     );
     assert_eq!(
@@ -142,9 +142,9 @@ async fn a_connection_that_closes_before_the_first_byte_is_tried_again() {
         0 => (),
         _ => say(stream, STREAM),
     });
-    let (said, notices, end) = ask(&url).await;
+    let (text, notices, end) = ask(&url).await;
     assert_eq!(
-        (said.as_str(), notices, end),
+        (text.as_str(), notices, end),
         ("data: {}\n\n", vec!["api_retry"], Ok(()))
     );
     assert_eq!(n_asked.load(Ordering::SeqCst), 2);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::UnsupportedInput;
 use crate::endpoint::Provider;
 
-/// What a user says.
+/// The content of a user's message.
 pub(super) fn content(
     provider: Provider,
     content: &Content,
@@ -22,17 +22,17 @@ pub(super) fn content(
         .collect()
 }
 
-/// What a tool has answered. The schema has no flag for a failure, so the words say it.
+/// The result of a tool. The schema has no flag for a failure, so the text reports it.
 pub(super) fn output(
     provider: Provider,
-    said: &Content,
+    result: &Content,
     error: Option<&str>,
     field: &impl Fn() -> String,
 ) -> Result<Value, UnsupportedInput> {
     let Some(error) = error else {
-        return content(provider, said, field);
+        return content(provider, result, field);
     };
-    let text = said.text();
+    let text = result.text();
     Ok(match text.is_empty() || text == error {
         true => format!("error: {error}"),
         false => format!("error: {error}\n{text}"),
@@ -60,69 +60,48 @@ fn part(
         Media::Audio | Media::Document => "input_file",
         Media::Video => return refused("is a video, which no model takes from a user"),
     };
-    if let MediaSource::File { .. } = source {
-        return refused("is a handle of a file, which only its provider knows");
-    }
-    if provider == Provider::OpenClaw {
-        return Ok(openclaw(kind, source, filename));
-    }
-    Ok(match media {
-        Media::Image => match source {
-            MediaSource::Url { value, .. } => json!({ "type": kind, "image_url": value }),
-            MediaSource::Data { value, mime_type } => {
-                json!({ "type": kind, "image_url": data_url(mime_type, value) })
-            }
-            MediaSource::File { .. } => Value::Null,
-        },
-        Media::Audio | Media::Document | Media::Video => file(provider, kind, source, filename),
-    })
-}
-
-fn file(provider: Provider, kind: &str, source: &MediaSource, filename: Option<&str>) -> Value {
-    match source {
-        MediaSource::Url { value, .. } => {
-            let mut part = json!({ "type": kind, "file_url": value });
-            if let Some(filename) = filename {
-                part["filename"] = filename.into();
-            }
-            part
+    let (is_url, value, mime_type) = match source {
+        MediaSource::Url { value, mime_type } => (true, value, mime_type.as_deref()),
+        MediaSource::Data { value, mime_type } => (false, value, Some(mime_type.as_str())),
+        MediaSource::File { .. } => {
+            return refused("is a handle of a file, which only its provider knows");
         }
-        MediaSource::Data { value, mime_type } => {
-            let filename = filename.map_or_else(|| usual_name(mime_type), str::to_owned);
-            let data = match provider {
-                // They want to be told what it is.
-                Provider::OpenAi | Provider::Azure => data_url(mime_type, value),
-                Provider::HuggingFace | Provider::OpenClaw | Provider::Custom => value.clone(),
-            };
-            json!({ "type": kind, "filename": filename, "file_data": data })
-        }
-        MediaSource::File { .. } => Value::Null,
-    }
-}
-
-/// OpenClaw's own shape.
-fn openclaw(kind: &str, source: &MediaSource, filename: Option<&str>) -> Value {
-    let mut inner = match source {
-        MediaSource::Url { value, mime_type } => {
-            let mut inner = json!({ "type": "url", "url": value });
-            if let Some(mime_type) = mime_type {
-                inner["media_type"] = mime_type.as_str().into();
-            }
-            inner
-        }
-        MediaSource::Data { value, mime_type } => {
-            json!({ "type": "base64", "data": value, "media_type": mime_type })
-        }
-        MediaSource::File { .. } => Value::Null,
     };
-    if let Some(filename) = filename {
-        inner["filename"] = filename.into();
+    let data_url = || format!("data:{};base64,{value}", mime_type.unwrap_or_default());
+    let mut part = json!({ "type": kind });
+    match (provider, media, is_url) {
+        (Provider::OpenClaw, _, _) => {
+            let mut inner = match is_url {
+                true => json!({ "type": "url", "url": value }),
+                false => json!({ "type": "base64", "data": value }),
+            };
+            set(&mut inner, "media_type", mime_type);
+            set(&mut inner, "filename", filename);
+            part["source"] = inner;
+        }
+        (_, Media::Image, true) => part["image_url"] = json!(value),
+        (_, Media::Image, false) => part["image_url"] = json!(data_url()),
+        (_, _, true) => {
+            part["file_url"] = json!(value);
+            set(&mut part, "filename", filename);
+        }
+        (_, _, false) => {
+            let usual = usual_name(mime_type.unwrap_or_default());
+            part["filename"] = json!(filename.unwrap_or(&usual));
+            part["file_data"] = match provider {
+                // They want the media type with the data.
+                Provider::OpenAi | Provider::Azure => json!(data_url()),
+                Provider::HuggingFace | Provider::OpenClaw | Provider::Custom => json!(value),
+            };
+        }
     }
-    json!({ "type": kind, "source": inner })
+    Ok(part)
 }
 
-fn data_url(mime_type: &str, data: &str) -> String {
-    format!("data:{mime_type};base64,{data}")
+fn set(object: &mut Value, key: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        object[key] = json!(value);
+    }
 }
 
 /// A file needs a name, if only for its ending.

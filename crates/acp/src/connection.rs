@@ -11,7 +11,6 @@ use std::time::Duration;
 use hub::SessionLog;
 use model::error_chain;
 use runner::Resume;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -43,13 +42,6 @@ struct SessionHandle {
     task: JoinHandle<()>,
 }
 
-/// How an old session is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OpenWith {
-    Load,
-    Resume,
-}
-
 impl Connection {
     pub(crate) fn new(shared: Shared) -> Self {
         Self {
@@ -62,16 +54,15 @@ impl Connection {
 
     pub(crate) async fn run(
         mut self,
-        mut heard: mpsc::Receiver<InboundLine>,
+        mut inbound: mpsc::Receiver<InboundLine>,
         stop: impl Future<Output = ()>,
     ) {
-        let said = self.shared.outbound.clone();
+        let outbound = self.shared.outbound.clone();
         let mut stop = pin!(stop);
         let is_hasty = loop {
             let next = async {
-                let heard = heard.recv().await;
-                match heard {
-                    Some(heard) => self.on_line(heard).await,
+                match inbound.recv().await {
+                    Some(line) => self.on_line(line).await,
                     None => return false,
                 }
                 true
@@ -79,12 +70,12 @@ impl Connection {
             // Do not let a client that stopped reading block shutdown.
             tokio::select! {
                 is_open = next => if !is_open { break false },
-                () = said.closed() => break true,
+                () = outbound.closed() => break true,
                 () = &mut stop => break true,
             }
         };
         if is_hasty {
-            said.flush_now();
+            outbound.flush_now();
         }
         self.leave().await;
     }
@@ -109,8 +100,8 @@ impl Connection {
         }
     }
 
-    async fn on_line(&mut self, heard: InboundLine) {
-        match heard {
+    async fn on_line(&mut self, line: InboundLine) {
+        match line {
             InboundLine::Line(line) => self.line(&line).await,
             InboundLine::TooLong(length) => {
                 let message = format!("the message has {length} bytes, which is too long");
@@ -174,8 +165,8 @@ impl Connection {
                 Ok(Some(rpc::result(id, &done)))
             }
             "session/new" => self.new_session(id, params.read()?).await,
-            "session/load" => self.old_session(id, params.read()?, OpenWith::Load).await,
-            "session/resume" => self.old_session(id, params.read()?, OpenWith::Resume).await,
+            "session/load" => self.old_session(id, params.read()?, true).await,
+            "session/resume" => self.old_session(id, params.read()?, false).await,
             "session/fork" => self.fork(id, params.read()?).await,
             "session/list" => {
                 let list = stored_sessions::list(&self.shared, params.read()?).await?;
@@ -183,19 +174,14 @@ impl Connection {
             }
             "session/prompt" => {
                 let it: wire::Prompt<'_> = params.read()?;
-                let prompt = content::prompt(it.prompt)?;
-                let order = SessionCommand::Prompt {
-                    id: id.clone(),
-                    prompt,
-                };
+                let (id, prompt) = (id.clone(), content::prompt(it.prompt)?);
+                let order = SessionCommand::Prompt { id, prompt };
                 self.order(&it.session_id, order).await
             }
             "session/set_mode" => {
                 let it: wire::SetMode = params.read()?;
-                let order = SessionCommand::SetMode {
-                    id: id.clone(),
-                    mode: it.mode_id,
-                };
+                let (id, mode) = (id.clone(), it.mode_id);
+                let order = SessionCommand::SetMode { id, mode };
                 self.order(&it.session_id, order).await
             }
             "session/set_config_option" => {
@@ -231,27 +217,25 @@ impl Connection {
         }
     }
 
+    /// A notification has no answer, so a bad one is ignored.
     async fn on_notification(&mut self, method: &str, params: Params<'_>) {
         match method {
             "session/cancel" => {
-                let cancelled = quiet::<wire::OfSession>(params);
-                if let Some(wire::OfSession { session_id }) = cancelled {
+                if let Ok(wire::OfSession { session_id }) = params.read() {
                     // A session that is not there has nothing to cancel.
                     let order = SessionCommand::Cancel { request: None };
                     self.order(&session_id, order).await.ok();
                 }
             }
             "$/cancel_request" => {
-                let cancelled = quiet::<wire::CancelRequest>(params);
-                let request = cancelled.map(|it| it.request_id);
+                let Ok(wire::CancelRequest { request_id }) = params.read() else {
+                    return;
+                };
                 // The session that handles it knows the id.
-                for handle in self.sessions.values().filter(|_| request.is_some()) {
-                    let request = request.clone();
-                    handle
-                        .orders
-                        .send(SessionCommand::Cancel { request })
-                        .await
-                        .ok();
+                for handle in self.sessions.values() {
+                    let request = Some(request_id.clone());
+                    let cancel = SessionCommand::Cancel { request };
+                    handle.orders.send(cancel).await.ok();
                 }
             }
             _ => (),
@@ -334,16 +318,16 @@ impl Connection {
         &mut self,
         id: &Id,
         it: wire::OldSession,
-        way: OpenWith,
+        with_history: bool,
     ) -> Result<Option<Vec<u8>>, Error> {
         directory(&it.cwd)?;
+        let reopen = SessionCommand::Reopen {
+            id: id.clone(),
+            with_history,
+        };
         self.sessions.retain(|_, it| !it.task.is_finished());
         if self.sessions.contains_key(&it.session_id) {
-            let order = SessionCommand::Reopen {
-                id: id.clone(),
-                is_told: way == OpenWith::Load,
-            };
-            return self.order(&it.session_id, order).await;
+            return self.order(&it.session_id, reopen).await;
         }
         self.make_room()?;
         let stored = stored_sessions::find(&self.shared, &it.session_id).await?;
@@ -369,11 +353,7 @@ impl Connection {
             err => Error::internal(error_chain(&err)),
         })?);
         self.start(it.session_id.clone(), session);
-        let order = SessionCommand::Reopen {
-            id: id.clone(),
-            is_told: way == OpenWith::Load,
-        };
-        self.order(&it.session_id, order).await
+        self.order(&it.session_id, reopen).await
     }
 
     async fn fork(&mut self, id: &Id, it: wire::OldSession) -> Result<Option<Vec<u8>>, Error> {
@@ -430,12 +410,7 @@ fn no_session(id: &str) -> Error {
     Error::new(rpc::NOT_FOUND, message)
 }
 
-/// Somebody else's word in a message of ours.
+/// Foreign text that is safe in our messages.
 fn display_safe(word: &str) -> String {
     word.chars().take(80).flat_map(char::escape_debug).collect()
-}
-
-/// Notifications have no response, so errors in them are dropped.
-fn quiet<T: DeserializeOwned>(params: Params<'_>) -> Option<T> {
-    params.read().ok()
 }

@@ -13,7 +13,7 @@ pub(crate) async fn replay(
     journal: &dyn Journal,
     session: &SessionId<'_>,
     writer: &mut AcpAgent,
-    said: &LineSender,
+    outbound: &LineSender,
 ) -> journal::Result<()> {
     writer.set_history(true);
     let head = journal.find_session(session).await?.map_or(0, |it| it.head);
@@ -27,7 +27,7 @@ pub(crate) async fn replay(
         }
         writer.flush(&mut lines);
         // A closed connection ends the replay.
-        said.send(lines).await;
+        outbound.send(lines).await;
     }
     writer.set_history(false);
     Ok(())

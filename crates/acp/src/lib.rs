@@ -38,7 +38,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// What the sessions of a connection are run with.
 #[derive(Clone)]
 pub struct AcpConfig {
-    /// What the client is told of the program that it talks with.
+    /// The version of the program, for the client.
     pub version: &'static str,
     /// As in `linkspan run --engine`.
     pub engine: String,
@@ -72,13 +72,22 @@ pub async fn serve(
     let stats = Arc::new(stats::Stats::default());
     let pipes = pipes::open(input, output, Arc::clone(&stats));
     let (opened, kept) = watch::channel(None);
-    let shared = session::Shared::new(config, kept, pipes.said, Arc::clone(&stats));
+    let shared = session::Shared {
+        config: Arc::new(config),
+        journal: kept,
+        outbound: pipes.outbound,
+        stats: Arc::clone(&stats),
+        client: wire::ClientCapabilities::default(),
+    };
     let connection = connection::Connection::new(shared);
     let opening = async {
         opened.send_replace(Some(journal.await));
     };
-    tokio::join!(connection.run(pipes.heard, stop), opening);
+    tokio::join!(connection.run(pipes.inbound, stop), opening);
     // A client that does not read must not block the end.
     timeout(LAST_WORDS, pipes.written).await.ok();
     stats.summary()
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ const MODES: &[(Mode, ModeInfo)] = &[
 ];
 
 /// The modes an engine has here, by their names on the wire. They are those of Claude Code, which
-/// tells its own mode by them.
+/// reports its own mode by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choices {
     pub(crate) has_modes: bool,
@@ -225,10 +225,13 @@ mod tests {
                 .collect();
             (model.current_value, values.join(" "))
         };
-        let told = |current: &str, values: &str| (Value::from(current), values.to_owned());
-        assert_eq!(values(None, &Offers::default()), told("default", "default"));
-        assert_eq!(values(None, &offers), told("default", "default opus"));
-        assert_eq!(values(Some("opus"), &offers), told("opus", "opus"));
-        assert_eq!(values(Some("mine"), &offers), told("mine", "mine opus"));
+        let expected = |current: &str, values: &str| (Value::from(current), values.to_owned());
+        assert_eq!(
+            values(None, &Offers::default()),
+            expected("default", "default")
+        );
+        assert_eq!(values(None, &offers), expected("default", "default opus"));
+        assert_eq!(values(Some("opus"), &offers), expected("opus", "opus"));
+        assert_eq!(values(Some("mine"), &offers), expected("mine", "mine opus"));
     }
 }

@@ -17,9 +17,9 @@ use crate::stats::Stats;
 /// What is read at a time.
 const READ_SIZE: usize = 64 * 1024;
 /// Capacity of the inbound queue.
-const MAX_HEARD: usize = 16;
+const MAX_INBOUND: usize = 16;
 /// Capacity of the outbound queue; senders wait when it is full.
-const MAX_SAID: usize = 64;
+const MAX_OUTBOUND: usize = 64;
 /// Pieces are written together up to this many bytes.
 const MAX_WRITE: usize = 256 * 1024;
 
@@ -67,8 +67,8 @@ impl LineSender {
 
 /// Both pipes, and a signal for when all output is written.
 pub(crate) struct Pipes {
-    pub(crate) said: LineSender,
-    pub(crate) heard: mpsc::Receiver<InboundLine>,
+    pub(crate) outbound: LineSender,
+    pub(crate) inbound: mpsc::Receiver<InboundLine>,
     pub(crate) written: oneshot::Receiver<()>,
 }
 
@@ -77,26 +77,26 @@ pub(crate) fn open(
     output: impl Write + Send + 'static,
     stats: Arc<Stats>,
 ) -> Pipes {
-    let (heard_tx, heard) = mpsc::channel(MAX_HEARD);
-    thread::spawn(move || read(input, &heard_tx));
-    let (said, said_rx) = mpsc::channel(MAX_SAID);
+    let (inbound_tx, inbound) = mpsc::channel(MAX_INBOUND);
+    thread::spawn(move || read(input, &inbound_tx));
+    let (outbound, outbound_rx) = mpsc::channel(MAX_OUTBOUND);
     let (done, written) = oneshot::channel();
     thread::spawn(move || {
-        write(output, said_rx, &stats);
+        write(output, outbound_rx, &stats);
         // There may be no receiver.
         done.send(()).ok()
     });
     Pipes {
-        said: LineSender {
-            lines: said,
+        outbound: LineSender {
+            lines: outbound,
             is_hasty: Arc::new(watch::Sender::new(false)),
         },
-        heard,
+        inbound,
         written,
     }
 }
 
-fn read(mut input: impl Read, heard: &mpsc::Sender<InboundLine>) {
+fn read(mut input: impl Read, inbound: &mpsc::Sender<InboundLine>) {
     let mut framer = Framer::new(Framing::Lines);
     let mut buf = vec![0; READ_SIZE];
     let mut is_open = true;
@@ -111,7 +111,7 @@ fn read(mut input: impl Read, heard: &mpsc::Sender<InboundLine>) {
                 Frame::Data(line) => InboundLine::Line(line.to_owned()),
                 Frame::Oversized { length, .. } => InboundLine::TooLong(length),
             };
-            is_open &= heard.blocking_send(line).is_ok();
+            is_open &= inbound.blocking_send(line).is_ok();
         };
         if n == 0 {
             return framer.end(&mut pass);
@@ -120,10 +120,10 @@ fn read(mut input: impl Read, heard: &mpsc::Sender<InboundLine>) {
     }
 }
 
-fn write(mut output: impl Write, mut said: mpsc::Receiver<(Instant, Vec<u8>)>, stats: &Stats) {
-    while let Some((first, mut lines)) = said.blocking_recv() {
+fn write(mut output: impl Write, mut outbound: mpsc::Receiver<(Instant, Vec<u8>)>, stats: &Stats) {
+    while let Some((first, mut lines)) = outbound.blocking_recv() {
         while lines.len() < MAX_WRITE
-            && let Ok((_, more)) = said.try_recv()
+            && let Ok((_, more)) = outbound.try_recv()
         {
             lines.extend_from_slice(&more);
         }

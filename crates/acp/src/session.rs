@@ -36,6 +36,10 @@ const PACE: Duration = Duration::from_millis(10);
 /// Grace periods for an agent to stop, and then to exit.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// The codes of runs whose agent could not be started, and whose agent exited without an answer.
+const START_FAILED: &str = "start_failed";
+const CRASHED: &str = "crashed";
+
 /// Appends to the journal are so far apart: one for every piece of text would cost more than all else that
 /// is done with it.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(50);
@@ -65,10 +69,10 @@ pub(crate) enum SessionCommand {
         option: String,
         value: Value,
     },
-    /// It is opened again; `is_told` says that its past is told again as well.
+    /// It is opened again; its history is replayed if `with_history`.
     Reopen {
         id: Id,
-        is_told: bool,
+        with_history: bool,
     },
     /// Another session is to begin with what this one holds: its native id, unless it is at work.
     Branch {
@@ -84,33 +88,18 @@ pub(crate) enum SessionCommand {
 pub(crate) struct Shared {
     pub(crate) config: Arc<AcpConfig>,
     /// None while it is being opened.
-    journal: watch::Receiver<Option<Arc<dyn Journal>>>,
+    pub(crate) journal: watch::Receiver<Option<Arc<dyn Journal>>>,
     pub(crate) outbound: LineSender,
     pub(crate) stats: Arc<Stats>,
     pub(crate) client: wire::ClientCapabilities,
 }
 
 impl Shared {
-    pub(crate) fn new(
-        config: AcpConfig,
-        journal: watch::Receiver<Option<Arc<dyn Journal>>>,
-        said: LineSender,
-        stats: Arc<Stats>,
-    ) -> Self {
-        Self {
-            config: Arc::new(config),
-            journal,
-            outbound: said,
-            stats,
-            client: wire::ClientCapabilities::default(),
-        }
-    }
-
     pub(crate) async fn journal(&self) -> Arc<dyn Journal> {
         let mut journal = self.journal.clone();
         let opened = journal.wait_for(Option::is_some).await;
         let opened = opened.ok().and_then(|it| it.clone());
-        opened.expect("whoever opens it is there until it is open")
+        opened.expect("its sender lives until the journal is open")
     }
 }
 
@@ -132,7 +121,7 @@ pub(crate) struct Session {
     /// As the client calls it.
     name: String,
     engine: String,
-    /// What the engine's name stands for.
+    /// The engine of that name.
     selected: Selected,
     cwd: PathBuf,
     mcp_servers: Vec<McpServer>,
@@ -151,13 +140,17 @@ pub(crate) struct Session {
     turn: Option<Turn>,
     /// The prompt of the turn, until an agent has it.
     waiting: Option<Prompt>,
-    /// What was said before it, for an engine that has to be told.
-    said: History,
+    /// The messages before it, for an engine without a memory.
+    history: History,
     asks: Asks,
     /// The last mode that the agent reported.
-    heard_mode: Option<String>,
+    agent_mode: Option<String>,
     pace: FlushTimer,
     lines: Vec<u8>,
+    /// The end of a turn is among the lines.
+    has_ended: bool,
+    /// The journal could not be written when it was tried last.
+    is_store_failing: bool,
 }
 
 /// What woke the loop.
@@ -211,11 +204,13 @@ impl Session {
             is_warming: true,
             turn: None,
             waiting: None,
-            said: History::default(),
+            history: History::default(),
             asks: Asks::default(),
-            heard_mode: None,
+            agent_mode: None,
             pace: FlushTimer::new(PACE),
             lines: Vec::new(),
+            has_ended: false,
+            is_store_failing: false,
         };
         // Report start errors now, not with the first prompt.
         session.setup()?;
@@ -228,7 +223,7 @@ impl Session {
         *self.worker.log_mut() = log;
     }
 
-    /// What the client is told about a session that it has opened.
+    /// The answer to a client that has opened the session.
     pub(crate) fn opened(&self, id: Option<&str>) -> wire::Opened {
         wire::Opened {
             session_id: id.map(str::to_owned),
@@ -245,11 +240,11 @@ impl Session {
             self.begin();
             self.send().await;
             let due = self.pace.due();
-            let (worker, mut telling) = self.parts();
+            let (worker, mut fanout) = self.parts();
             let wakeup = tokio::select! {
                 biased;
                 order = orders.recv() => Wakeup::Ordered(order),
-                progress = worker.step(&mut telling) => Wakeup::Worker(progress),
+                progress = worker.step(&mut fanout) => Wakeup::Worker(progress),
                 () = until(due) => Wakeup::Waited,
             };
             match wakeup {
@@ -266,22 +261,25 @@ impl Session {
         self.leave(closing).await;
     }
 
-    /// What works, and where it tells.
+    /// The worker, and the sink of its events.
     fn parts(&mut self) -> (&mut Worker, Fanout<'_>) {
-        let telling = Fanout {
+        let fanout = Fanout {
             writer: &mut self.writer,
             turn: &mut self.turn,
             lines: &mut self.lines,
+            has_ended: &mut self.has_ended,
             stats: &self.shared.stats,
-            heard_mode: &mut self.heard_mode,
+            agent_mode: &mut self.agent_mode,
         };
-        (&mut self.worker, telling)
+        (&mut self.worker, fanout)
     }
 
     async fn progressed(&mut self, progress: Progress) {
         match progress {
-            // Nobody asks for the newest session here.
-            Progress::Stored { .. } | Progress::StoreFailed(_) | Progress::Found => (),
+            Progress::Stored { .. } => self.is_store_failing = false,
+            Progress::StoreFailed(_) => self.is_store_failing = true,
+            // No client asks for the newest session here.
+            Progress::Found => (),
             Progress::LogLost(LogLost { error, .. }) => {
                 self.worker.stop_logging();
                 self.not_kept(Some(error));
@@ -292,7 +290,9 @@ impl Session {
                 }
             }
             Progress::Started => self.on_started().await,
-            Progress::NotStarted(err) => self.fail(&Error::internal(error_chain(&err))),
+            Progress::NotStarted(err) => {
+                self.fail(START_FAILED, &Error::internal(error_chain(&err)));
+            }
             Progress::Events => {
                 if self.pace.is_due() {
                     self.flush_text();
@@ -312,7 +312,7 @@ impl Session {
             Request::Abort { .. } => self.cancel(None),
             Request::Leave { .. } => self.yield_session().await,
             Request::RemovePrompt { prompt, .. } => self.worker.log_mut().done(prompt),
-            // Whoever has the session next works on it.
+            // The next owner of the session works on it.
             Request::Prompt { .. } | Request::Damaged { .. } => (),
         }
     }
@@ -326,14 +326,14 @@ impl Session {
             SessionCommand::SetOption { id, option, value } => {
                 self.set_option(&id, &option, &value)
             }
-            SessionCommand::Reopen { id, is_told } => self.reopen(&id, is_told).await,
+            SessionCommand::Reopen { id, with_history } => self.reopen(&id, with_history).await,
             // The caller may have stopped waiting.
             SessionCommand::Branch { begun } => _ = begun.send(self.branch()).ok(),
             SessionCommand::Close { .. } => (), // The loop ends with it.
         }
     }
 
-    /// The agent has told something.
+    /// The agent has made progress.
     fn on_step(&mut self) {
         if let Some(native) = self.worker.agent().and_then(Agent::native) {
             self.resume = Resume::Session(native.to_owned());
@@ -356,7 +356,10 @@ impl Session {
             self.waiting = unsent;
             return;
         }
-        self.fail(&Error::internal("the agent ended before it answered"));
+        self.fail(
+            CRASHED,
+            &Error::internal("the agent ended before it answered"),
+        );
     }
 
     /// Flushes pending text.
@@ -387,15 +390,20 @@ impl Session {
     }
 
     async fn send(&mut self) {
-        if !self.lines.is_empty() {
-            let lines = std::mem::take(&mut self.lines);
-            // The connection notices a closed pipe.
-            self.shared.outbound.send(lines).await;
+        if self.lines.is_empty() {
+            return;
         }
+        // A client that has its answer may remove the session at once, which is busy until the end is stored.
+        if std::mem::take(&mut self.has_ended) && !self.is_store_failing {
+            self.is_store_failing = !self.worker.log_mut().flush().await;
+        }
+        let lines = std::mem::take(&mut self.lines);
+        // The connection notices a closed pipe.
+        self.shared.outbound.send(lines).await;
     }
 }
 
-/// One that has told nothing yet.
+/// A writer at its beginning.
 fn writer(shared: &Shared, name: &str, cwd: &Path) -> AcpAgent {
     let client = formats::AcpClient {
         has_notices: shared.client.session.notices.is_some(),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use formats::registry;
 use model::SessionId;
-use runner::{NotSettled, engines};
+use runner::{NotSettled, RecordingError, engines};
+
+use crate::setup::SetupError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -31,6 +33,12 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    #[error("cannot play the recording `{name}`")]
+    Recording {
+        name: String,
+        #[source]
+        source: RecordingError,
+    },
     #[error(transparent)]
     Engine(#[from] engines::Error),
     #[error(transparent)]
@@ -49,4 +57,13 @@ pub enum Error {
     Stopped,
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+impl From<SetupError> for Error {
+    fn from(err: SetupError) -> Self {
+        match err {
+            SetupError::Engine(err) => Self::Engine(err),
+            SetupError::Recording { name, source } => Self::Recording { name, source },
+        }
+    }
 }

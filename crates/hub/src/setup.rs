@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 
 use formats::History;
 use responses::Conversation;
-use runner::engines::{self, LaunchContext, Machine, Selected};
+use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
 use runner::process::find_on_path;
-use runner::{
-    Backend, Interaction, Limits, Mode, Permissions, RecordingError, Request, Resume, Setup,
-};
+use runner::{Backend, Interaction, Mode, Permissions, RecordingError, Request, Resume, Setup};
 
 use crate::command::{Prompt, Settings};
 use crate::config::HubConfig;
@@ -43,6 +41,7 @@ pub fn setup(
         options,
         ..
     } = request;
+    selected.check_options(options)?;
     let setup = match selected {
         Selected::Agent(agent) => agent.setup(request, around, find_on_path, Machine::own())?,
         Selected::Responses(endpoint) => {
@@ -55,11 +54,7 @@ pub fn setup(
             Setup::responses(endpoint.clone(), conversation, prompt, around.limits)
         }
         Selected::Replay(recording) => {
-            let failed = |source| SetupError::Recording {
-                name: recording.name(),
-                source,
-            };
-            let (input, format) = recording.open().map_err(failed)?;
+            let (input, format) = open(recording)?;
             let work = Backend::Replay {
                 input,
                 speed: options.speed(),
@@ -71,6 +66,14 @@ pub fn setup(
     Ok(Setup {
         session: session.to_owned(),
         ..setup
+    })
+}
+
+fn open(recording: &Recording) -> Result<(Box<dyn io::Read + Send>, &'static str), SetupError> {
+    let opened = recording.open();
+    opened.map_err(|source| SetupError::Recording {
+        name: recording.name(),
+        source,
     })
 }
 
@@ -113,7 +116,7 @@ pub(crate) fn of_prompt(
 ) -> Result<Setup, SetupError> {
     let selected = engines::select(&prompt.settings.engine, &config.settings)?;
     let around = LaunchContext {
-        limits: Limits::from(&config.settings),
+        limits: config.settings.limits(),
         guard: config.guard.clone(),
         locks: config.locks.clone(),
         holder: "linkspan serve".to_owned(),
@@ -123,18 +126,23 @@ pub(crate) fn of_prompt(
     setup(&selected, session, &request, around)
 }
 
-/// Fails if the prompt's engine does not support its options: such a prompt is refused before anything is
-/// stored.
+/// Fails if the prompt's engine does not support its options, is not installed, or has no such recording: such a
+/// prompt is refused before anything is stored.
 pub(crate) fn check(
     config: &HubConfig,
     selected: &Selected,
     native: Option<&str>,
     prompt: &Prompt,
 ) -> Result<()> {
-    let allow = prompt.settings.options.allow.as_deref();
-    selected.check_lists(allow.unwrap_or_default())?;
-    if let Selected::Agent(agent) = selected {
-        agent.invocation(&request(config, selected, native, prompt))?;
+    selected.check_options(&prompt.settings.options)?;
+    match selected {
+        Selected::Agent(agent) => {
+            let request = request(config, selected, native, prompt);
+            agent.launch(&request, find_on_path).map(drop)?;
+        }
+        Selected::Replay(recording) => open(recording).map(drop)?,
+        // Whether an endpoint can be reached shows only when it is asked.
+        Selected::Responses(_) => (),
     }
     Ok(())
 }

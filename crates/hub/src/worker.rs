@@ -14,11 +14,11 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use journal::Error;
-use model::{Event, Frame, Sink};
+use model::{Event, Frame, RunId, Sink};
 use runner::locks::LockHolder;
 use runner::{
-    Agent, Answer, AskLimit, Mode, NotSettled, PendingAsk, Permissions, PolicyDecision, Setup,
-    StartError, Step,
+    Agent, Answer, AskLimit, Mode, NotSettled, PendingAsk, Permissions, PolicyDecision, Prompt,
+    Setup, StartError, Step,
 };
 use tokio::time::timeout;
 
@@ -136,6 +136,31 @@ impl Worker {
         self.starting.is_some()
     }
 
+    /// Gives the agent its next prompt. `announced` is its run, if the log has it already.
+    pub fn prompt(&mut self, prompt: &Prompt, announced: Option<RunId<'static>>) {
+        self.skip_stored();
+        let Some(agent) = &mut self.agent else {
+            return;
+        };
+        if let Some(run) = announced {
+            agent.announced(run);
+        }
+        agent.prompt(prompt);
+    }
+
+    /// Ends an announced run that no agent has ended: as failed with this code and message, or as aborted.
+    pub fn end_announced(&mut self, run: &RunId<'_>, failure: Option<(&'static str, String)>) {
+        self.log.end_announced(run, failure);
+        self.skip_stored();
+    }
+
+    /// Numbers the agent's next event after those that others have added to the log.
+    fn skip_stored(&mut self) {
+        if let (Some(agent), Some(record)) = (&mut self.agent, self.log.record()) {
+            agent.skip_to(record.seq());
+        }
+    }
+
     /// Starts an agent when its setup is ready; [`Progress::Started`] follows.
     pub fn start(
         &mut self,
@@ -175,6 +200,8 @@ impl Worker {
     fn set_agent(&mut self, mut agent: Agent) {
         agent.set_ask_limit(self.ask_limit);
         self.agent = Some(agent);
+        // A prompt may have been announced while it was being started.
+        self.skip_stored();
         self.answered.clear();
         (self.is_aborting, self.is_closing) = (false, false);
     }

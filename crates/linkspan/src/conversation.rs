@@ -360,7 +360,7 @@ impl Conversation {
             talk: Interaction::Dialogue,
         };
         let around = LaunchContext {
-            limits: settings.into(),
+            limits: settings.limits(),
             guard: guard.clone().map_or(Guard::None, Guard::Exe),
             locks: Locks::own(),
             holder: "a conversation".to_owned(),

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{ClientRun, Raw, Reader, RunId, Sink};
+use model::{Level, Raw, Reader, RunId, Sink};
 
 pub use self::newest::Place;
 use self::newest::{Held as HeldBack, Newest};
@@ -48,8 +48,8 @@ pub enum Step {
     Progress,
     /// A run has ended, and the agent can be prompted again.
     RunEnded,
-    /// The newest session was asked for, and it is known which one it is ([`Agent::native`] names it), or that
-    /// nobody will ever know. Nothing was told yet: [`Agent::place`] says where it goes on.
+    /// The newest session was requested, and the agent has named it ([`Agent::native`]) or never will. No event
+    /// was emitted yet: [`Agent::place`] sets where they continue.
     Found,
     /// The newest session was requested and is in use by another process ([`Agent::native`] names
     /// it). The agent was ended at once; discard its events.
@@ -89,9 +89,9 @@ pub struct Agent {
     has_prompt: bool,
     /// A description of this holder for others that wait for the session.
     holder: String,
-    /// The newest session was asked for, and nobody has said yet where it is kept.
+    /// The newest session was requested, and its place is not known yet.
     newest: Option<Newest>,
-    /// What is to be told now that it is known.
+    /// What is emitted now that it is known.
     held_back: Option<HeldBack>,
     tag: ProcessTag,
     /// When the agent was started, until its first output.
@@ -117,6 +117,7 @@ impl Agent {
         let format = registry::find_reader(setup.format);
         let (format, reader) = format.map_err(|_| StartError::NoReader(setup.format))?;
         let tag = ProcessTag::random().map_err(StartError::Marker)?;
+        // Before the process: an agent must not work in a session that another one writes.
         let lock = match setup.lock.take() {
             Some(lock) => Some(lock),
             None => setup.lock(waiting).await?,
@@ -145,7 +146,7 @@ impl Agent {
         let mut outbox = Outbox::default();
         let secrets = match &setup.backend {
             Backend::OneShot { launch, .. } | Backend::Dialogue { launch, .. } => {
-                live.set_cwd(&launch.cwd);
+                live.cwd = Some(launch.cwd.clone());
                 Secrets::of(env::vars_os().chain(launch.env.iter().cloned()))
             }
             Backend::Responses { .. } | Backend::Replay { .. } => Secrets::default(),
@@ -245,10 +246,11 @@ impl Agent {
         if self.is_gone {
             return Step::Exited;
         }
-        if self.tell_held(sink) {
+        if self.emit_held(sink) {
             return self.step_result();
         }
         self.flush_outbox(sink);
+        // The last step may have been dropped while it waited for the lock.
         match self.lock_session(sink).await {
             LockStep::Unchanged => (),
             LockStep::Acquired => return self.step_result(),
@@ -257,18 +259,20 @@ impl Agent {
         self.release_idle_lock();
         self.reacquire_lock();
         let deadline = self.deadline();
-        let heard = tokio::select! {
+        let event = tokio::select! {
             biased;
             taken = session_lock::reacquired(&mut self.reacquiring), if self.reacquiring.is_some() => {
                 self.on_reacquired(sink, taken);
                 SourceEvent::None
             }
-            heard = self.source.next(deadline) => heard,
+            event = self.source.next(deadline) => event,
         };
-        match heard {
+        match event {
             SourceEvent::Stdout => self.on_stdout(sink),
             SourceEvent::Stderr => self.on_stderr(sink),
-            SourceEvent::Notice => self.on_notice(sink),
+            SourceEvent::Notice(code, text) => {
+                self.live.notice(sink, now(), Level::Warning, code, &text);
+            }
             SourceEvent::None => (),
             SourceEvent::Deadline => self.on_deadline(),
             SourceEvent::Exited if self.newest.is_some() => return Step::Found,
@@ -286,11 +290,6 @@ impl Agent {
         }
     }
 
-    /// Sets the client's name for the next run, which is stored with it.
-    pub fn set_client_run(&mut self, run: ClientRun) {
-        self.live.set_client_run(run);
-    }
-
     /// Sends the next prompt of a dialogue. An idle agent has released the lock of its session and
     /// gets the prompt once it is reacquired.
     pub fn prompt(&mut self, prompt: &Prompt) {
@@ -301,10 +300,14 @@ impl Agent {
         }
     }
 
-    /// The run of the next prompt was announced, with the prompt; `seq` is its last event.
-    pub fn announced(&mut self, run: RunId<'static>, seq: u64) {
-        self.live.skip_to(seq);
+    /// The run of the next prompt was announced, with the prompt; see [`Agent::skip_to`].
+    pub fn announced(&mut self, run: RunId<'static>) {
         self.announced = Some(run);
+    }
+
+    /// Events up to this one were emitted by others.
+    pub fn skip_to(&mut self, seq: u64) {
+        self.live.seq = seq;
     }
 
     /// The prompt that was not sent because another process wrote the session while the agent was
@@ -331,7 +334,7 @@ impl Agent {
         self.last_output_at = Instant::now();
         match &mut self.dialogue {
             Some(dialogue) => {
-                let asked = self.live.asks().iter().find(|it| it.ask.id.as_str() == ask);
+                let asked = self.live.asks.iter().find(|it| it.ask.id.as_str() == ask);
                 let input = asked.and_then(|it| it.ask.input.as_ref());
                 let input = input.map(Raw::as_raw_value);
                 dialogue.settle(ask, input, answer, &mut self.outbox)
@@ -368,7 +371,7 @@ impl Agent {
 
     /// The open asks.
     pub fn asks(&self) -> &[PendingAsk] {
-        self.live.asks()
+        &self.live.asks
     }
 
     /// Asks the agent to stop; if it does not, it is made to, one step harder at a time.
@@ -419,13 +422,13 @@ impl Agent {
 
     /// How the last run ended.
     pub fn last(&self) -> Option<&RunResult> {
-        self.live.last()
+        self.live.last.as_ref()
     }
 
     /// The agent's own id of the session, once it is known.
     pub fn native(&self) -> Option<&str> {
         let newest = self.newest.as_ref().and_then(Newest::native);
-        newest.or(self.live.native())
+        newest.or(self.live.native.as_deref())
     }
 
     pub fn engine(&self) -> &str {
@@ -433,7 +436,7 @@ impl Agent {
     }
 
     fn step_result(&mut self) -> Step {
-        let n_ended = self.live.n_ended();
+        let n_ended = self.live.n_ended;
         if n_ended == self.n_ended || self.dialogue.is_none() {
             return Step::Progress;
         }

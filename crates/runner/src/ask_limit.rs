@@ -69,7 +69,7 @@ impl AskLimit {
     fn allows(self, kind: AskKind) -> bool {
         match (self.default, kind) {
             (AskDefault::Allow, AskKind::Permission | AskKind::Plan) => true,
-            // A question wants more than a yes.
+            // A question needs more than a yes.
             (AskDefault::Allow, AskKind::Question) | (AskDefault::Deny, _) => false,
         }
     }
@@ -89,7 +89,7 @@ impl AskLimit {
         format!("no answer within {:?}", self.timeout)
     }
 
-    /// The deadline of an ask of this kind that is put now, as its event tells it.
+    /// The deadline in the event of an ask of this kind that is opened now.
     pub(crate) fn deadline(self, kind: AskKind, now: Timestamp) -> Deadline {
         let millis = i64::try_from(self.timeout.as_millis()).unwrap_or(i64::MAX);
         Deadline {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_deadline_tells_when_and_how_an_ask_is_answered() {
-        let told = |default, kind| {
+        let decision = |default, kind| {
             let limit = AskLimit::new(Duration::from_millis(1500), default).unwrap();
             let Deadline { at, decision } = limit.deadline(kind, Timestamp::from_millis(1000));
             assert_eq!(at, Timestamp::from_millis(2500));
@@ -116,7 +116,10 @@ mod tests {
         };
         let kinds = [AskKind::Permission, AskKind::Plan, AskKind::Question];
         let (yes, no) = (Decision::Allowed, Decision::Denied);
-        assert_eq!(kinds.map(|it| told(AskDefault::Allow, it)), [yes, yes, no]);
-        assert_eq!(kinds.map(|it| told(AskDefault::Deny, it)), [no, no, no]);
+        assert_eq!(
+            kinds.map(|it| decision(AskDefault::Allow, it)),
+            [yes, yes, no]
+        );
+        assert_eq!(kinds.map(|it| decision(AskDefault::Deny, it)), [no, no, no]);
     }
 }

@@ -11,22 +11,24 @@ mod value;
 
 pub use error::Error;
 pub use file::File;
-pub use keys::{ACP, KeySpec, PROVIDERS, Preset, RESPONSES, SECTIONS, SectionSpec, ValueKind};
 pub use value::Value;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::keys::{KeySpec, ValueKind};
+use crate::agent::Limits;
 use crate::ask_limit::{AskDefault, AskLimit};
 use crate::engines::{Billing, EngineConfig};
+use crate::process::GracePeriods;
 use crate::request::Mode;
 
 /// Everything that is set, in the order of the table.
 #[derive(Clone, Debug)]
 pub struct Config {
     settings: Vec<Setting>,
-    /// What `serve.permissions` says, in the config of a server.
+    /// The value of `serve.permissions`, in the config of a server.
     on_server: Option<Mode>,
 }
 
@@ -70,20 +72,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// How long things may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Until the agent's first output; `None` means no timeout.
-    pub start: Option<Duration>,
-    /// Without output during a run; `None` means no timeout.
-    pub idle: Option<Duration>,
-    /// Between an interrupt and being terminated.
-    pub interrupt_grace: Duration,
-    /// Between being terminated and being killed.
-    pub terminate_grace: Duration,
-}
-
-/// How much of the sessions is kept; what is absent has no limit.
+/// How much of the sessions is kept; none is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// Since a session was used last.
@@ -110,29 +99,28 @@ impl Config {
         file: Option<(&Path, &str)>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
+        let default = |(key, row): (String, &KeySpec)| Setting {
+            key,
+            value: row.value(),
+            origin: Origin::Default,
+        };
+        // In the order of the table, in which `linkspan config` lists them.
         let mut config = Self {
-            settings: keys::defaults(),
+            settings: keys::all().map(default).collect(),
             on_server: None,
         };
         if let Some((path, text)) = file {
-            file::read(path, text)?
-                .into_iter()
-                .for_each(|it| config.set(it));
+            let settings = file::read(path, text)?.into_iter();
+            settings.for_each(|it| config.set(it));
         }
-        for (key, kind, name) in keys::variables() {
+        for (key, row) in keys::all() {
             // Empty is how a shell script unsets a variable for one command.
-            if let Some(text) = variable(name).filter(|it| !it.is_empty()) {
-                let value = Value::from_text(kind, &text).map_err(|expected| Error::Value {
-                    place: format!("the variable `{name}`"),
-                    meant: value::meant(kind, &text),
-                    value: text.clone(),
-                    expected,
-                })?;
-                config.set(Setting {
-                    key,
-                    value,
-                    origin: Origin::Variable(name),
-                });
+            let text = row.variable.and_then(&variable).filter(|it| !it.is_empty());
+            if let (Some(name), Some(text)) = (row.variable, text) {
+                let place = format!("the variable `{name}`");
+                let value = read(row.kind, &text, place)?;
+                let origin = Origin::Variable(name);
+                config.set(Setting { key, value, origin });
             }
         }
         Ok(config)
@@ -140,18 +128,11 @@ impl Config {
 
     /// Lays a flag over the rest. `key` is one of the table.
     pub fn flag(&mut self, key: &str, flag: &'static str, text: &str) -> Result<(), Error> {
-        let kind = keys::kind(key).ok_or_else(|| Error::NoSuchKey(key.to_owned()))?;
-        let value = Value::from_text(kind, text).map_err(|expected| Error::Value {
-            place: format!("`{flag}`"),
-            value: text.to_owned(),
-            expected,
-            meant: value::meant(kind, text),
-        })?;
-        self.set(Setting {
-            key: key.to_owned(),
-            value,
-            origin: Origin::Flag(flag),
-        });
+        let row = keys::all().find(|it| it.0 == key);
+        let (key, row) = row.ok_or_else(|| Error::NoSuchKey(key.to_owned()))?;
+        let value = read(row.kind, text, format!("`{flag}`"))?;
+        let origin = Origin::Flag(flag);
+        self.set(Setting { key, value, origin });
         Ok(())
     }
 
@@ -166,15 +147,14 @@ impl Config {
 
     /// What an engine's rules have to know; `engine` is one of the table that needs no value.
     pub fn engine(&self, engine: &str) -> EngineConfig {
-        let mut config = self.section(&format!("engines.{engine}"));
-        let general = self.find("model").filter(|it| it.value != Value::Unset);
-        let own = self.find(&format!("engines.{engine}.model"));
-        if let Some(general) = general
-            && own.is_none_or(|own| own.origin.layer() < general.origin.layer())
-        {
-            config.model = self.text("model").map(str::to_owned);
+        let section = format!("engines.{engine}");
+        let model = self
+            .nearest(&section, "model")
+            .and_then(|it| it.value.text());
+        EngineConfig {
+            model: model.map(str::to_owned),
+            ..self.section(&section)
         }
-        config
     }
 
     /// The ACP agent that the file has under this name.
@@ -198,18 +178,9 @@ impl Config {
         }
         let skips = self.find(&format!("engines.{engine}.dangerously_skip_permissions"));
         let skips = skips.filter(|it| it.value == Value::Switch(true));
-        let said = self
-            .find("permissions")
-            .filter(|it| it.value != Value::Unset);
-        // The key of an engine overrides the general one, unless that comes from a later layer.
-        let is_later =
-            |said: &&Setting| skips.is_none_or(|skips| said.origin.layer() > skips.origin.layer());
-        match said.filter(is_later) {
-            Some(_) => self
-                .text("permissions")
-                .and_then(Mode::parse)
-                .unwrap_or(unset),
-            None if skips.is_some() => Mode::Allow,
+        match nearer(skips, self.find_set("permissions")) {
+            Some(it) if it.value == Value::Switch(true) => Mode::Allow,
+            Some(it) => it.value.text().and_then(Mode::parse).unwrap_or(unset),
             None => unset,
         }
     }
@@ -226,8 +197,8 @@ impl Config {
         Self { on_server, ..self }
     }
 
-    /// For how long asks of an engine may wait, and what is answered then; `timeout` and `default` are what
-    /// a run says of its own. `engine` is a name as in `linkspan run --engine`.
+    /// For how long asks of an engine may wait, and the answer then; `timeout` and `default` are those
+    /// of the run itself. `engine` is a name as in `linkspan run --engine`.
     pub fn ask_limit(
         &self,
         engine: &str,
@@ -238,42 +209,29 @@ impl Config {
             Some((kind, name)) => format!("engines.{kind}.{name}"),
             None => format!("engines.{engine}"),
         };
-        let general = |key: &str| self.find(key).filter(|it| it.value != Value::Unset);
-        // The later layer wins, as with `permissions`.
-        let nearest = |key: &str| {
-            let own = general(&format!("{section}.{key}"));
-            match (own, general(key)) {
-                (Some(own), Some(all)) if all.origin.layer() > own.origin.layer() => Some(all),
-                (own, all) => own.or(all),
-            }
-        };
-        let timeout = timeout.or_else(|| match &nearest("ask_timeout")?.value {
-            Value::Seconds(it) => Some(*it),
-            _ => None,
-        });
-        let default = default.or_else(|| match &nearest("ask_default")?.value {
-            Value::Text(it) => AskDefault::find(it),
-            _ => None,
+        let timeout = timeout.or_else(|| self.nearest(&section, "ask_timeout")?.value.seconds());
+        let default = default.or_else(|| {
+            let default = self.nearest(&section, "ask_default")?;
+            AskDefault::find(default.value.text()?)
         });
         AskLimit::new(timeout?, default.unwrap_or_default())
     }
 
-    pub fn timeouts(&self) -> Timeouts {
-        let seconds = |key| match self.find(key).map(|it| &it.value) {
-            Some(Value::Seconds(it)) => *it,
-            _ => Duration::ZERO,
-        };
+    pub fn limits(&self) -> Limits {
+        let seconds = |key| self.value(key).and_then(Value::seconds).unwrap_or_default();
         let or_never = |key| Some(seconds(key)).filter(|it| !it.is_zero());
-        Timeouts {
+        Limits {
             start: or_never("start_timeout"),
             idle: or_never("idle_timeout"),
-            interrupt_grace: seconds("interrupt_grace"),
-            terminate_grace: seconds("terminate_grace"),
+            patience: GracePeriods {
+                interrupted: seconds("interrupt_grace"),
+                terminated: seconds("terminate_grace"),
+            },
         }
     }
 
     pub fn keep(&self) -> Keep {
-        let number = |key| match self.find(key).map(|it| &it.value) {
+        let number = |key| match self.value(key) {
             Some(Value::Number(it)) => Some(*it).filter(|it| *it > 0),
             _ => None,
         };
@@ -287,19 +245,13 @@ impl Config {
 
     /// The roots of the server; `~` is the user's home. Empty when not configured.
     pub fn roots(&self) -> Vec<PathBuf> {
-        let Some(Value::List(roots)) = self.find("serve.roots").map(|it| &it.value) else {
-            return Vec::new();
-        };
-        let roots = roots.iter().map(Path::new);
+        let roots = self.list("serve.roots").iter().map(Path::new);
         roots.map(expand_home).collect()
     }
 
     /// Pages of other origins that may use the server from a browser.
     pub fn allow_origins(&self) -> Vec<String> {
-        match self.find("serve.allow_origins").map(|it| &it.value) {
-            Some(Value::List(origins)) => origins.clone(),
-            _ => Vec::new(),
-        }
+        self.list("serve.allow_origins").to_vec()
     }
 
     /// How the server writes its log: `json` or `text`.
@@ -313,23 +265,19 @@ impl Config {
     }
 
     fn section(&self, path: &str) -> EngineConfig {
-        let text = |key: &str| self.text(&format!("{path}.{key}")).map(str::to_owned);
-        let find = |key: &str| self.find(&format!("{path}.{key}"));
-        let list = |key: &str| match find(key).map(|it| &it.value) {
-            Some(Value::List(it)) => it.clone(),
-            _ => Vec::new(),
-        };
-        let is_said = |key: &str| find(key).is_some_and(|it| it.origin != Origin::Default);
+        let key = |key: &str| format!("{path}.{key}");
+        let text = |it: &str| self.text(&key(it)).map(str::to_owned);
+        let list = |it: &str| self.list(&key(it)).to_vec();
+        let tools = self.find(&key("allowed_tools"));
+        let has_tools = tools.is_some_and(|it| it.origin != Origin::Default);
+        let env = self.value(&key("env")).and_then(Value::table);
         EngineConfig {
             program: text("program"),
             args: list("args"),
-            env: match find("env").map(|it| &it.value) {
-                Some(Value::Table(it)) => it.clone(),
-                _ => Default::default(),
-            },
+            env: env.cloned().unwrap_or_default(),
             model: text("model"),
-            allowed_tools: is_said("allowed_tools").then(|| list("allowed_tools")),
-            use_api_billing: match find("use_api_billing").map(|it| &it.value) {
+            allowed_tools: has_tools.then(|| list("allowed_tools")),
+            use_api_billing: match self.value(&key("use_api_billing")) {
                 Some(Value::Switch(true)) => Billing::Key,
                 Some(Value::Switch(false)) => Billing::Login,
                 _ => Billing::Auto,
@@ -345,11 +293,26 @@ impl Config {
         self.settings.iter().find(|it| it.key == key)
     }
 
+    fn find_set(&self, key: &str) -> Option<&Setting> {
+        self.find(key).filter(|it| it.value != Value::Unset)
+    }
+
+    /// The key of an engine, or the general one.
+    fn nearest(&self, section: &str, key: &str) -> Option<&Setting> {
+        let own = self.find_set(&format!("{section}.{key}"));
+        nearer(own, self.find_set(key))
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.find(key).map(|it| &it.value)
+    }
+
     fn text(&self, key: &str) -> Option<&str> {
-        match &self.find(key)?.value {
-            Value::Text(it) => Some(it),
-            _ => None,
-        }
+        self.value(key)?.text()
+    }
+
+    fn list(&self, key: &str) -> &[String] {
+        self.value(key).and_then(Value::list).unwrap_or_default()
     }
 
     fn set(&mut self, setting: Setting) {
@@ -366,6 +329,24 @@ pub fn expand_home(path: &Path) -> PathBuf {
         (Ok(rest), Ok(home)) => home.join(rest),
         _ => path.to_owned(),
     }
+}
+
+/// An engine's own setting overrides the general one, unless that comes from a later layer.
+fn nearer<'a>(own: Option<&'a Setting>, general: Option<&'a Setting>) -> Option<&'a Setting> {
+    match (own, general) {
+        (Some(own), Some(all)) if all.origin.layer() > own.origin.layer() => Some(all),
+        (own, all) => own.or(all),
+    }
+}
+
+/// Reads what a variable or a flag sets; `place` names it in an error.
+fn read(kind: ValueKind, text: &str, place: String) -> Result<Value, Error> {
+    Value::from_text(kind, text).map_err(|expected| Error::Value {
+        place,
+        value: text.to_owned(),
+        expected,
+        meant: value::meant(kind, text),
+    })
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ pub struct Outbox {
     pub failure: Option<RunError<'static>>,
 }
 
-/// A line for the agent, and what is shown and kept instead.
+/// A line for the agent, and the one that is shown and stored instead.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateLine {
     pub line: String,
@@ -172,7 +172,7 @@ impl Outbox {
     }
 }
 
-/// A line that was sent, as the reader wants to see it.
+/// A line that was sent, in the form that readers know.
 pub fn sent(line: &str) -> String {
     format!(r#"{{"dir":"in","msg":{line}}}"#)
 }

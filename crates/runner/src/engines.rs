@@ -9,6 +9,7 @@ mod acp;
 mod arguments;
 mod claude;
 mod codex;
+mod engine_option;
 mod error;
 mod gemini;
 mod installed;
@@ -23,6 +24,7 @@ mod select;
 pub(crate) use arguments::VERBOSITIES;
 pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
 pub(crate) use codex::limits as codex_limits;
+pub use engine_option::EngineOption;
 pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
 pub use installed::{Installed, detect_installed, find_installed, first_of};
@@ -50,7 +52,7 @@ pub struct Engine {
     pub summary: &'static str,
     /// What follows the colon, for the engines that are called `name:VALUE`.
     pub argument: Option<&'static str>,
-    /// What is started; none where the value says it.
+    /// The program that is started; none where the argument names it.
     pub program: Option<Program>,
     /// The format it prints when it runs one prompt; none when it cannot.
     pub one_shot: Option<&'static str>,
@@ -59,7 +61,9 @@ pub struct Engine {
     /// How it is talked with; none when it cannot be.
     pub dialogue: Option<DialogueInfo>,
     pub capabilities: Capabilities,
-    /// How hard it can be told to think.
+    /// Those it has of the options that not every engine has; the others are refused.
+    pub options: &'static [EngineOption],
+    /// The reasoning efforts that it is known to take.
     pub efforts: &'static [&'static str],
     /// Its place among those that may be the default engine.
     pub default_rank: Option<u32>,
@@ -199,6 +203,7 @@ const ENGINE: Engine = Engine {
     echoes: false,
     dialogue: None,
     capabilities: USUAL,
+    options: &[],
     efforts: &[],
     default_rank: None,
     aliases: &[],
@@ -217,7 +222,7 @@ const fn npm(name: &'static str, install: &'static str) -> Option<Program> {
     })
 }
 
-/// Every engine, in the order they are listed for people.
+/// Every engine, in the order in which users see them.
 pub const ENGINES: &[Engine] = &[
     Engine {
         name: "claude",
@@ -235,6 +240,7 @@ pub const ENGINES: &[Engine] = &[
             mcp_sse: true,
             ..USUAL
         },
+        options: &[EngineOption::Effort, EngineOption::OutputStyle],
         efforts: &["low", "medium", "high", "xhigh", "max"],
         default_rank: Some(2),
         aliases: &["claude_code", "claude-code"],
@@ -257,6 +263,7 @@ pub const ENGINES: &[Engine] = &[
             mcp_http: true,
             ..USUAL
         },
+        options: &[EngineOption::Effort, EngineOption::Verbosity],
         efforts: &["minimal", "low", "medium", "high", "xhigh"],
         default_rank: Some(1),
         login: Some(codex::LOGIN),
@@ -312,6 +319,7 @@ pub const ENGINES: &[Engine] = &[
             format: "openhands",
             new: |request, config, _| Box::new(dialogue::OpenHands::new(request, config)),
         }),
+        options: &[EngineOption::Effort],
         kind: EngineKind::Agent(openhands::RULES),
         ..ENGINE
     },
@@ -336,6 +344,7 @@ pub const ENGINES: &[Engine] = &[
             resume: true,
             ..STOPPABLE
         },
+        options: &[EngineOption::Effort],
         kind: EngineKind::Model,
         ..ENGINE
     },

@@ -102,7 +102,7 @@ fn start(program: &OsStr, args: &[OsString]) -> io::Result<Pid> {
 struct ParentWatch {
     parent: Pid,
     parent_gone: Option<OwnedFd>,
-    woken: UnixStream,
+    wakeups: UnixStream,
     interrupt: Arc<AtomicBool>,
     terminate: Arc<AtomicBool>,
     kill: Arc<AtomicBool>,
@@ -115,8 +115,8 @@ impl ParentWatch {
         // It also means that every group in here consists of the agent's descendants alone.
         setsid()?;
         set_child_subreaper(Some(getpid()))?;
-        let (woken, waker) = UnixStream::pair()?;
-        woken.set_nonblocking(true)?;
+        let (wakeups, waker) = UnixStream::pair()?;
+        wakeups.set_nonblocking(true)?;
         let flag = |signal| -> io::Result<Arc<AtomicBool>> {
             let flag = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(signal, Arc::clone(&flag))?;
@@ -129,7 +129,7 @@ impl ParentWatch {
             interrupt: flag(SIGINT)?,
             terminate: flag(SIGTERM)?,
             kill: flag(SIGUSR1)?,
-            woken,
+            wakeups,
         };
         pipe::register(SIGCHLD, waker)?;
         Ok(watch)
@@ -169,7 +169,7 @@ impl ParentWatch {
 
     /// Until a signal, the parent's death, or `limit`.
     fn sleep(&self, limit: Option<Duration>) {
-        let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.wakeups, PollFlags::IN)];
         let mut limit = limit;
         match &self.parent_gone {
             Some(it) => fds.push(PollFd::new(it, PollFlags::IN)),
@@ -179,7 +179,7 @@ impl ParentWatch {
         // Every caller looks at the state afterwards, so an interrupted poll needs no care.
         poll(&mut fds, limit.as_ref()).ok();
         let mut bytes = [0; 64];
-        while matches!((&self.woken).read(&mut bytes), Ok(n) if n > 0) {}
+        while matches!((&self.wakeups).read(&mut bytes), Ok(n) if n > 0) {}
     }
 }
 
@@ -212,11 +212,11 @@ impl ProcessTree {
     /// Asks what the agent left behind to end, each once.
     fn terminate(&mut self, watch: &ParentWatch) {
         let deadline = Instant::now() + GRACE;
-        let mut told = HashSet::new();
+        let mut terminated = HashSet::new();
         self.reap();
         while !self.is_empty && !watch.must_kill() && Instant::now() < deadline {
             for pid in proc::own_children() {
-                if told.insert(pid) {
+                if terminated.insert(pid) {
                     kill_process(pid, Signal::TERM).ok();
                 }
             }
@@ -234,7 +234,7 @@ impl ProcessTree {
                 return None;
             }
             for pid in proc::own_children() {
-                // A group is killed at one stroke, so that even a fork bomb in it does not get away.
+                // A group is killed as a whole, so that even a fork bomb in it cannot escape.
                 if let Ok(group) = getpgid(Some(pid))
                     && group != getpgrp()
                 {

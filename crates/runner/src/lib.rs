@@ -1,6 +1,6 @@
 //! The supervisor: starts agents, watches, steers and stops them, and never loses track of one.
 //!
-//! `engines` says how each agent is started, `process` keeps the process and everything it starts,
+//! `engines` knows how each agent is started, `process` keeps the process and everything it starts,
 //! `dialogue` talks with agents that can be talked with, `locks` keeps two runs out of one session, and
 //! `agent` joins them: one prompt in, events out, exactly one end.
 

@@ -9,7 +9,7 @@ mod deadlines;
 mod reason;
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use model::{
@@ -35,11 +35,12 @@ pub(crate) struct Now {
 }
 
 /// The state of a live run; every event passes through here.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LiveRun {
-    session: String,
+    pub(crate) session: String,
     engine: String,
-    seq: u64,
+    /// The number of the last event of the session, from whatever source.
+    pub(crate) seq: u64,
     run: Option<RunId<'static>>,
     /// The first run starts with the agent, which may fail before its first event.
     run_began: Option<Instant>,
@@ -48,23 +49,23 @@ pub(crate) struct LiveRun {
     /// Whether the run is about a prompt.
     is_prompted: bool,
     n_prompts: u64,
-    native: Option<String>,
-    asks: Vec<PendingAsk>,
+    /// The agent's own id of the session, once it is known.
+    pub(crate) native: Option<String>,
+    pub(crate) asks: Vec<PendingAsk>,
     deadlines: Deadlines,
     /// Calls that are under way.
     calls: Vec<OpenCall>,
     /// Where the agent works.
-    cwd: Option<PathBuf>,
-    last: Option<RunResult>,
-    n_ended: u64,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) last: Option<RunResult>,
+    /// How many runs have ended.
+    pub(crate) n_ended: u64,
     /// The hint for an agent that is not logged in.
     login_hint: Option<String>,
-    is_mismatch: bool,
-    reason: Option<EndReason>,
+    pub(crate) is_mismatch: bool,
+    pub(crate) reason: Option<EndReason>,
     /// The reason is a failure, not a silence.
-    is_failure: bool,
-    /// The client's name for the next run.
-    client: Option<ClientRun>,
+    pub(crate) is_failure: bool,
     /// The run that was announced before its agent started.
     announced: Option<Announced>,
     /// It was aborted before the reader saw its start; the reader would report a failure.
@@ -106,37 +107,10 @@ impl LiveRun {
         Self {
             session: session.to_owned(),
             engine: engine.to_owned(),
-            seq: 0,
-            run: None,
             run_began: Some(began),
-            prompt: None,
-            is_prompted: false,
-            n_prompts: 0,
-            native: None,
-            asks: Vec::new(),
-            deadlines: Deadlines::default(),
-            calls: Vec::new(),
-            cwd: None,
-            last: None,
-            n_ended: 0,
             login_hint,
-            is_mismatch: false,
-            reason: None,
-            is_failure: false,
-            client: None,
-            announced: None,
-            is_stopped_early: false,
+            ..Self::default()
         }
-    }
-
-    /// The agent works here.
-    pub(crate) fn set_cwd(&mut self, cwd: &Path) {
-        self.cwd = Some(cwd.to_owned());
-    }
-
-    /// The session is kept under this name.
-    pub(crate) fn is_kept_in(&mut self, session: &str) {
-        session.clone_into(&mut self.session);
     }
 
     /// The session has events and runs already.
@@ -154,49 +128,8 @@ impl LiveRun {
         });
     }
 
-    /// Events up to this one were emitted by others.
-    pub(crate) fn skip_to(&mut self, seq: u64) {
-        self.seq = seq;
-    }
-
-    /// The next run is known to a client by this.
-    pub(crate) fn set_client_run(&mut self, run: ClientRun) {
-        self.client = Some(run);
-    }
-
-    /// The run ends because something went wrong, and it is known what.
-    pub(crate) fn mark_failed(&mut self) {
-        self.is_failure = true;
-    }
-
-    pub(crate) fn set_end_reason(&mut self, reason: EndReason) {
-        self.reason = Some(reason);
-    }
-
-    /// The agent's own id of the session, once it is known.
-    pub(crate) fn native(&self) -> Option<&str> {
-        self.native.as_deref()
-    }
-
-    pub(crate) fn is_mismatch(&self) -> bool {
-        self.is_mismatch
-    }
-
     pub(crate) fn has_run(&self) -> bool {
         self.run.is_some()
-    }
-
-    pub(crate) fn last(&self) -> Option<&RunResult> {
-        self.last.as_ref()
-    }
-
-    /// How many runs have ended.
-    pub(crate) fn n_ended(&self) -> u64 {
-        self.n_ended
-    }
-
-    pub(crate) fn asks(&self) -> &[PendingAsk] {
-        &self.asks
     }
 
     /// A sink for the reader that hands everything on to `out`.
@@ -251,8 +184,8 @@ impl LiveRun {
     }
 
     /// A line of the agent's stderr.
-    pub(crate) fn on_stderr(&mut self, out: &mut dyn Sink, now: Now, said: &[StderrEvent]) {
-        for it in said {
+    pub(crate) fn on_stderr(&mut self, out: &mut dyn Sink, now: Now, events: &[StderrEvent]) {
+        for it in events {
             match it {
                 StderrEvent::Line(line) => self.notice(out, now, Level::Debug, "stderr", line),
                 StderrEvent::Dropped(n) => {
@@ -260,14 +193,6 @@ impl LiveRun {
                     self.notice(out, now, Level::Debug, "stderr_left_out", &text);
                 }
             }
-        }
-    }
-
-    /// Stores the client's name for the run, so that it can be found again.
-    fn show_client(&mut self, out: &mut dyn Sink, now: Now) {
-        if let Some(run) = self.client.take() {
-            let notice = client_notice(&run);
-            self.emit(out, now, Origin::Client, Body::NoticeRaised(notice));
         }
     }
 
@@ -470,14 +395,13 @@ impl Sink for StampingSink<'_> {
         if matches!(event.body, Body::RunEnded(_)) && live.is_prompted {
             live.show_prompt(*out, *now);
         }
+        // The sink gets the event before the state changes: a run that ends still has its id.
         live.stamp(&mut event, *now);
         out.event(&event);
         live.observe(&event, *now);
-        if matches!(&event.body, Body::RunStarted(it) if it.cause == Cause::Prompt) {
-            live.show_client(*out, *now);
-            if live.prompt.as_ref().is_some_and(|it| !it.is_echoed) {
-                live.show_prompt(*out, *now);
-            }
+        let is_prompted = matches!(&event.body, Body::RunStarted(it) if it.cause == Cause::Prompt);
+        if is_prompted && live.prompt.as_ref().is_some_and(|it| !it.is_echoed) {
+            live.show_prompt(*out, *now);
         }
     }
 }

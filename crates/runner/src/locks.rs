@@ -73,8 +73,8 @@ impl Locks {
     /// Takes a place in the queue for a session of an engine; it may be the first. `holder` is
     /// shown to others while they wait.
     pub async fn queue(&self, engine: &str, id: &str, holder: &str) -> Result<QueueSlot, Error> {
-        self.draw(SessionKey::new(engine, id), TicketKind::Write, holder)
-            .await
+        let key = SessionKey::new(engine, id);
+        self.draw(key, TicketKind::Write, holder).await
     }
 
     /// The same for a reader, which does not write the session.
@@ -84,8 +84,8 @@ impl Locks {
         id: &str,
         holder: &str,
     ) -> Result<QueueSlot, Error> {
-        self.draw(SessionKey::new(engine, id), TicketKind::Read, holder)
-            .await
+        let key = SessionKey::new(engine, id);
+        self.draw(key, TicketKind::Read, holder).await
     }
 
     async fn draw(

@@ -1,7 +1,7 @@
 //! The name that was probably meant: one rule for engines, formats, commands, flags, config keys and the fields
 //! of requests.
 
-/// Short words are meant from further away when they begin alike: `tekst` is two edits away from `text`.
+/// Short names that begin alike may differ by more: `tekst` is two edits away from `text`.
 const ALIKE: f64 = 0.82;
 
 /// The offer that `name` is a misspelling of, if it is close to one. Neither case nor `_` and `-` count:
@@ -18,7 +18,7 @@ pub fn nearest<'a>(name: &str, offers: impl IntoIterator<Item = &'a str>) -> Opt
     close.min_by_key(distance)
 }
 
-/// What to tell somebody who wrote `name`: the offer that was probably meant, and `all` of them.
+/// The hint for an unknown `name`: the offer that was probably meant, and `all` of them.
 pub fn did_you_mean<'a>(
     name: &str,
     offers: impl IntoIterator<Item = &'a str>,

@@ -38,26 +38,9 @@ pub struct ModeInfo {
     pub summary: &'static str,
     /// What runs without a question, for the manual.
     pub runs: &'static str,
-    pub needs: Needs,
-}
-
-/// The role that a mode requires on a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// `prompt`; naming tools that may run without asking requires `approve`.
-    PromptUnlessListed,
-    /// `approve`: things run without asking.
-    Approve,
-}
-
-impl Needs {
-    /// In Markdown, for the manual.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::PromptUnlessListed => "`prompt`; with a list `approve`",
-            Self::Approve => "`approve`",
-        }
-    }
+    /// On a server it takes the role `approve`: things run without asking. In the other modes a list of tools
+    /// takes it.
+    pub needs_approval: bool,
 }
 
 /// Every mode, from the one that allows least to the one that allows most.
@@ -67,7 +50,7 @@ pub const MODES: &[ModeInfo] = &[
         name: "plan",
         summary: "Look and plan only: change nothing, run no command",
         runs: "looking and planning; no change, no command",
-        needs: Needs::PromptUnlessListed,
+        needs_approval: false,
     },
     ModeInfo {
         mode: Mode::Deny,
@@ -75,7 +58,7 @@ pub const MODES: &[ModeInfo] = &[
         summary: "Run only the tools you list; deny everything else",
         runs: "only what the caller's list names; everything else that would be asked is denied and \
                reported",
-        needs: Needs::PromptUnlessListed,
+        needs_approval: false,
     },
     ModeInfo {
         mode: Mode::Ask,
@@ -83,14 +66,14 @@ pub const MODES: &[ModeInfo] = &[
         summary: "Run the tools you list; ask about everything else",
         runs: "only what the caller's list names; everything else is asked, and denied where nobody \
                can be asked",
-        needs: Needs::PromptUnlessListed,
+        needs_approval: false,
     },
     ModeInfo {
         mode: Mode::AcceptEdits,
         name: "accept-edits",
         summary: "As `ask`, and also change files below the working directory",
         runs: "what `ask` runs, and changes of files below the working directory",
-        needs: Needs::Approve,
+        needs_approval: true,
     },
     ModeInfo {
         mode: Mode::Listed,
@@ -98,14 +81,14 @@ pub const MODES: &[ModeInfo] = &[
         summary: "Run `allowed_tools` of the config, by default shell, read, edit and write; deny the rest",
         runs: "the caller's list, else `allowed_tools` of the config, which by default lets the agent \
                run commands and read, edit and write files; everything else is denied and reported",
-        needs: Needs::Approve,
+        needs_approval: true,
     },
     ModeInfo {
         mode: Mode::Allow,
         name: "allow",
         summary: "Run everything without asking",
         runs: "everything",
-        needs: Needs::Approve,
+        needs_approval: true,
     },
 ];
 
@@ -152,10 +135,7 @@ impl Mode {
     /// Whether this mode requires the role `approve` on a server. `has_list`: the caller names
     /// tools that may run without asking.
     pub fn needs_approval(self, has_list: bool) -> bool {
-        match self.info().needs {
-            Needs::PromptUnlessListed => has_list,
-            Needs::Approve => true,
-        }
+        has_list || self.info().needs_approval
     }
 }
 

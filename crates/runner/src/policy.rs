@@ -96,7 +96,7 @@ fn is_below_cwd(asked: &PendingAsk) -> bool {
     !paths.is_empty() && paths.iter().all(is_below)
 }
 
-/// Where a path leads, whose end need not be there yet; none when that cannot be said.
+/// The path without links; its end need not exist yet. None when it cannot be resolved.
 fn real_path(path: &Path) -> Option<PathBuf> {
     if path.components().any(|it| it == Component::ParentDir) {
         // What `..` means depends on links on the way, so the way has to be there.

@@ -208,7 +208,7 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) {
-        // An ended process that was not waited for keeps its id, so this never hits a stranger.
+        // An ended process that was not waited for keeps its id, so this never signals another process.
         if let Some(pid) = self.pid() {
             kill_process(pid, signal).ok();
         }

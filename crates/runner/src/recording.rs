@@ -20,7 +20,7 @@ pub enum RecordingError {
     Detect(DetectError),
 }
 
-/// Reads as much of `input` as it takes to tell its format; what was read is handed back.
+/// Reads as much of `input` as it takes to detect its format; returns those bytes, too.
 pub fn recognise(
     input: &mut dyn Read,
 ) -> Result<(&'static Format, Cursor<Vec<u8>>), RecordingError> {
@@ -45,7 +45,7 @@ pub fn recognise(
 }
 
 impl Recording {
-    /// What people call it.
+    /// Its name for users.
     pub fn name(&self) -> String {
         match self {
             Self::Bundled(it) => it.name.to_owned(),
@@ -53,7 +53,7 @@ impl Recording {
         }
     }
 
-    /// Opens it, and tells its format.
+    /// Opens it, and detects its format.
     pub fn open(&self) -> Result<(Box<dyn Read + Send>, &'static str), RecordingError> {
         match self {
             Self::Bundled(it) => Ok((Box::new(it.bytes), it.format)),

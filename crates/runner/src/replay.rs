@@ -1,7 +1,7 @@
 //! An agent that is a recording: its frames, at their own pace or faster.
 //!
-//! The pace is the one the frames tell: seconds since the start (`t`), or the time of day. Frames
-//! between two times that tell none of their own, such as pieces of text, are spread evenly over the gap.
+//! The pace is that of the times in the frames: seconds since the start (`t`), or the time of day. Frames
+//! without a time, such as pieces of text, are spread evenly over the gap between the times around them.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use model::{Frame, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Frames looked at before the next one that tells its time; more than that are not spread.
+/// Frames read ahead of the next one with a time; more than that are not spread.
 const MAX_AHEAD: usize = 4096;
 /// Bytes read at once.
 const READ_SIZE: usize = 64 * 1024;
@@ -29,7 +29,7 @@ pub(crate) struct Replay {
     ahead: VecDeque<TimedFrame>,
     /// How far the times of the frames that were handed out have come.
     last: Option<f64>,
-    /// The wait before each frame until the next one that tells its time.
+    /// The wait before each frame up to the next one with a time.
     gap: Duration,
     /// Frames left that wait for `gap`.
     n_spread: usize,
@@ -78,7 +78,7 @@ impl Replay {
         }))
     }
 
-    /// Reads up to the next frame that tells its time, and spreads the gap over what comes before it.
+    /// Reads up to the next frame with a time, and spreads the gap over those before it.
     fn look_ahead(&mut self) -> io::Result<()> {
         let timed = loop {
             let timed = self.ahead.iter().position(|it| it.at.is_some());
@@ -88,7 +88,7 @@ impl Replay {
             self.read()?;
         };
         let Some(at) = timed else {
-            // The rest tells no time: a recording without any has a pace of its own.
+            // The rest has no time: a recording without any has a pace of its own.
             let untimed = if self.has_times {
                 Duration::ZERO
             } else {
@@ -122,7 +122,7 @@ impl Replay {
         let mut keep = |frame: Frame<'_>| {
             let frame = match frame {
                 Frame::Data(data) => data,
-                // It cannot be played; its beginning tells the reader that something was there.
+                // It cannot be played; its beginning shows the reader that something was there.
                 Frame::Oversized { head, .. } => head,
             };
             ahead.push_back(TimedFrame {
@@ -140,7 +140,7 @@ impl Replay {
     }
 }
 
-/// The fields in which recordings tell a time.
+/// The fields in which recordings have a time.
 #[derive(Deserialize)]
 struct FrameTimes<'a> {
     t: Option<f64>,
@@ -149,7 +149,7 @@ struct FrameTimes<'a> {
     at: Option<&'a str>,
 }
 
-/// When a frame was said, in seconds; since when does not matter.
+/// When a frame was recorded, in seconds since any moment.
 fn moment(frame: &[u8]) -> Option<f64> {
     let times: FrameTimes<'_> = serde_json::from_slice(frame).ok()?;
     let seconds = |it: Timestamp| it.millis() as f64 / 1000.0;

@@ -1,8 +1,8 @@
 //! Redacts secrets in an agent's stderr.
 //!
-//! Which variables of the environment hold one is told by their names, and other keys are known by their
+//! Variables of the environment are secrets by their names, and other keys by their
 //! shapes. Agents print their keys when a login fails, and a transcript is shown to more people than an
-//! environment is. What an agent says on stdout is its work, and stays as it is.
+//! environment is. The stdout of an agent is its work, and stays as it is.
 
 mod shapes;
 
@@ -75,7 +75,7 @@ impl Secrets {
         Cow::Owned(text)
     }
 
-    /// Takes the beginning of a secret off the end of a text that goes on.
+    /// Takes the beginning of a secret off the end of a text that was cut there.
     pub(crate) fn trim_end(&self, text: &mut String) {
         let piece = |secret: &String| {
             let cuts = (MIN_PIECE..secret.len()).rev();

@@ -13,7 +13,7 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(state.join("linkspan"))
 }
 
-/// The folder of what is worth keeping, such as the journal. None without a home directory.
+/// The folder of data that is worth keeping, such as the journal. None without a home directory.
 pub fn data_folder() -> Option<PathBuf> {
     Some(choose_base_strategy().ok()?.data_dir().join("linkspan"))
 }

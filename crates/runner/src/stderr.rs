@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn colours_are_taken_out_and_nothing_else() {
-        let said = "\x1b[93m\x1b[1m! \x1b[0mno \x1b[2Jway\x1b[";
-        assert_eq!(without_colours(said), "! no \x1b[2Jway\x1b[");
+        let text = "\x1b[93m\x1b[1m! \x1b[0mno \x1b[2Jway\x1b[";
+        assert_eq!(without_colours(text), "! no \x1b[2Jway\x1b[");
         assert_eq!(without_colours(""), "");
     }
 

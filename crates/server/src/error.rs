@@ -122,6 +122,9 @@ impl From<hub::Error> for ApiError {
             hub::Error::OtherEngine { .. } => bad("other_engine"),
             hub::Error::NotNamed(_) => Self::conflict("not_named_yet", message),
             hub::Error::Cwd { .. } => bad("bad_directory"),
+            hub::Error::Recording { name, .. } => {
+                bad("bad_recording").hint(engines::Recording::new(&name).offer())
+            }
             hub::Error::Engine(engines::Error::BadValue { .. }) => bad("bad_request"),
             hub::Error::Engine(err) => Self {
                 hint: err.hint(),

@@ -11,7 +11,7 @@ use crate::rpc::{self, Error, Id};
 use crate::session::Shared;
 use crate::wire::{self, Empty};
 
-/// Sessions told at once, and looked at for them.
+/// Sessions in one answer, and read from the journal at once.
 const PAGE: u32 = 50;
 
 /// A session by our id or by the agent's.
@@ -29,7 +29,7 @@ async fn find_stored(shared: &Shared, id: &str) -> Result<Option<Stored>, Error>
     }
 }
 
-/// Removes a session with all that is in it, and says so; one that is open here is closed first.
+/// Removes a session with all that is in it, and answers the request; one that is open here is closed first.
 pub(super) async fn delete(shared: Shared, id: Id, name: String, open: Option<SessionHandle>) {
     let removed = remove(&shared, &name, open).await;
     let answer = match removed {

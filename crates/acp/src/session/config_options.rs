@@ -99,7 +99,7 @@ impl Session {
         self.update(SessionUpdate::ConfigOptionUpdate { config_options });
     }
 
-    /// Tells what the agent offers, once it has said so.
+    /// Sends what the agent offers, once it has reported it.
     pub(super) fn apply_offers(&mut self) {
         if self.offers != Offers::default() {
             return;
@@ -129,11 +129,11 @@ impl Session {
 
     /// An agent that leaves its plan, or was allowed all edits, is in another mode.
     pub(super) fn apply_mode(&mut self) {
-        let Some(heard) = self.heard_mode.take() else {
+        let Some(mode) = self.agent_mode.take() else {
             return;
         };
         let is_ours = matches!(self.mode(), Mode::Allow | Mode::Listed | Mode::Deny);
-        let Some(mode) = self.choices.mode(&heard).filter(|_| !is_ours) else {
+        let Some(mode) = self.choices.mode(&mode).filter(|_| !is_ours) else {
             return;
         };
         if self.mode() != mode {

@@ -1,4 +1,4 @@
-//! What the agent tells, on its way to the client.
+//! Events of the agent on their way to the client.
 
 use formats::AcpAgent;
 use model::{Body, Cause, Event, Sink};
@@ -11,8 +11,9 @@ pub(super) struct Fanout<'a> {
     pub(super) writer: &'a mut AcpAgent,
     pub(super) turn: &'a mut Option<Turn>,
     pub(super) lines: &'a mut Vec<u8>,
+    pub(super) has_ended: &'a mut bool,
     pub(super) stats: &'a Stats,
-    pub(super) heard_mode: &'a mut Option<String>,
+    pub(super) agent_mode: &'a mut Option<String>,
 }
 
 impl Sink for Fanout<'_> {
@@ -30,7 +31,7 @@ impl Sink for Fanout<'_> {
             }
             Body::SessionBound(bound) => {
                 if let Some(mode) = &bound.permission_mode {
-                    *self.heard_mode = Some(mode.to_string());
+                    *self.agent_mode = Some(mode.to_string());
                 }
             }
             _ => (),
@@ -45,6 +46,7 @@ impl Sink for Fanout<'_> {
                 true => CANCELLED,
                 false => &end,
             };
+            *self.has_ended = true;
             self.lines
                 .extend(rpc::response(turn.id.json(), end).into_bytes());
         }

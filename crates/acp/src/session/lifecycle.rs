@@ -1,13 +1,13 @@
 //! The life of a session's agent: started when there is work or soon may be, and released.
 
 use hub::{Progress, SetupError};
-use model::error_chain;
+use model::{RunId, error_chain};
 use runner::engines::{LaunchContext, Selected};
 use runner::{Interaction, Request, Resume, Setup, StartError};
 use tokio::time::timeout;
 
 use super::turn::CANCELLED;
-use super::{PATIENCE, Session};
+use super::{PATIENCE, START_FAILED, Session};
 use crate::rpc::{self, Error, Id};
 use crate::wire;
 
@@ -17,10 +17,10 @@ impl Session {
         if self.worker.is_starting() {
             return;
         }
-        if let (Some(agent), Some(prompt)) = (self.worker.agent_mut(), &self.waiting) {
-            agent.prompt(prompt);
-            self.waiting = None;
-            return;
+        if self.worker.agent().is_some()
+            && let Some(prompt) = self.waiting.take()
+        {
+            return self.worker.prompt(&prompt, self.announced());
         }
         let is_wanted = self.waiting.is_some() || std::mem::take(&mut self.is_warming);
         if self.worker.agent().is_some() || !is_wanted {
@@ -32,7 +32,7 @@ impl Session {
                 self.worker.start(prepare(setup, is_fork));
             }
             Ok(None) => (),
-            Err(error) => self.fail(&error),
+            Err(error) => self.fail(START_FAILED, &error),
         }
     }
 
@@ -52,7 +52,7 @@ impl Session {
         };
         let config = &self.shared.config;
         let around = LaunchContext {
-            limits: (&config.settings).into(),
+            limits: config.settings.limits(),
             guard: config.guard.clone(),
             locks: config.locks.clone(),
             holder: "linkspan acp".to_owned(),
@@ -63,9 +63,17 @@ impl Session {
         if !is_agent && self.waiting.take().is_none() {
             return Ok(None);
         }
-        setup.recall(std::mem::take(&mut self.said), None);
+        setup.recall(std::mem::take(&mut self.history), None);
         setup.resume_point = self.worker.log().resume_point();
+        if !is_agent {
+            setup.announced = self.announced();
+        }
         Ok(Some(setup))
+    }
+
+    /// The run of the turn, if it was announced.
+    fn announced(&self) -> Option<RunId<'static>> {
+        self.turn.as_ref().and_then(|it| it.announced.clone())
     }
 
     pub(super) async fn on_started(&mut self) {
@@ -123,8 +131,8 @@ impl Session {
 
     /// A step of an agent that is on its way out.
     async fn step(&mut self) {
-        let (worker, mut telling) = self.parts();
-        match worker.step(&mut telling).await {
+        let (worker, mut fanout) = self.parts();
+        match worker.step(&mut fanout).await {
             Progress::LogLost(_) => worker.stop_logging(),
             Progress::Stored { .. }
             | Progress::StoreFailed(_)

@@ -1,8 +1,7 @@
 //! A turn: from a prompt to its response, and the history before it.
 
 use journal::NewSession;
-use model::SessionId;
-use model::error_chain;
+use model::{RunId, SessionId, error_chain};
 use runner::engines::Selected;
 use runner::{Prompt, Resume};
 use serde_json::Value;
@@ -22,6 +21,8 @@ pub(super) struct Turn {
     pub(super) id: Id,
     /// Its run, once it has begun.
     pub(super) run: Option<String>,
+    /// The same, if the journal has its start and its prompt before the agent has them.
+    pub(super) announced: Option<RunId<'static>>,
     pub(super) is_cancelled: bool,
 }
 
@@ -39,20 +40,43 @@ impl Session {
         }
         if self.worker.log().is_released() {
             let journal = self.shared.journal().await;
-            let woken = self.worker.log_mut().reacquire(&journal).await;
-            if let Err(journal::Error::Held { .. }) = &woken {
+            let reacquired = self.worker.log_mut().reacquire(&journal).await;
+            if let Err(journal::Error::Held { .. }) = &reacquired {
                 return self.lines.extend(rpc::refusal(Some(&id), &elsewhere()));
             }
-            self.not_kept(woken.err());
+            self.not_kept(reacquired.err());
         }
         self.worker.log_mut().set_longest_rest(FLUSH_INTERVAL);
         self.recall().await;
         self.turn = Some(Turn {
             id,
             run: None,
+            announced: None,
             is_cancelled: false,
         });
+        self.announce(&prompt).await;
         self.waiting = Some(prompt);
+    }
+
+    /// Stores the prompt before its agent has it, so that other clients see it at once.
+    async fn announce(&mut self, prompt: &Prompt) {
+        // An announced prompt is text; images are stored when the agent repeats the prompt.
+        if !prompt.images.is_empty() || self.is_store_failing {
+            return;
+        }
+        match self.worker.log_mut().announce(&prompt.text).await {
+            Ok(Some(announced)) => {
+                announced.replay(&mut self.parts().1);
+                if let Some(turn) = &mut self.turn {
+                    turn.announced = Some(announced.run);
+                }
+            }
+            Ok(None) => (),
+            Err(err) => {
+                self.worker.stop_logging();
+                self.not_kept(Some(err));
+            }
+        }
     }
 
     /// A model has no memory: it gets the history.
@@ -61,7 +85,7 @@ impl Session {
             return;
         }
         match self.worker.log_mut().history().await {
-            Ok(said) => self.said = said,
+            Ok(history) => self.history = history,
             Err(err) => {
                 let title = format!("the history cannot be read: {}", error_chain(&err));
                 self.warn(title);
@@ -94,14 +118,15 @@ impl Session {
         }
     }
 
-    /// Fails the prompt. Without one the next prompt will report the error.
-    pub(super) fn fail(&mut self, error: &Error) {
+    /// Fails the prompt; `code` says why its run failed. Without a prompt the next one will report the error.
+    pub(super) fn fail(&mut self, code: &'static str, error: &Error) {
         self.waiting = None;
         if self.is_cancelled() {
             return self.end_turn(CANCELLED);
         }
         self.flush_text();
         if let Some(turn) = self.turn.take() {
+            self.end_announced(&turn, Some((code, error.message.clone())));
             self.lines.extend(rpc::refusal(Some(&turn.id), error));
         }
     }
@@ -109,8 +134,17 @@ impl Session {
     pub(super) fn end_turn(&mut self, end: &str) {
         self.flush_text();
         if let Some(turn) = self.turn.take() {
+            self.end_announced(&turn, None);
             self.lines
                 .extend(rpc::response(turn.id.json(), end).into_bytes());
+        }
+    }
+
+    /// Ends the run of a turn that is over, unless an agent has.
+    fn end_announced(&mut self, turn: &Turn, failure: Option<(&'static str, String)>) {
+        self.has_ended = true;
+        if let Some(run) = &turn.announced {
+            self.worker.end_announced(run, failure);
         }
     }
 
@@ -147,21 +181,20 @@ impl Session {
         }
     }
 
-    pub(super) async fn reopen(&mut self, id: &Id, is_told: bool) {
-        let told = match (&self.turn, is_told) {
+    pub(super) async fn reopen(&mut self, id: &Id, with_history: bool) {
+        let replayed = match (&self.turn, with_history) {
             (Some(_), _) => Err(at_work()),
             (None, true) => self.replay_history().await,
             (None, false) => Ok(()),
         };
-        let line = match told {
+        let line = match replayed {
             Ok(()) => rpc::result(id, &self.opened(None)),
             Err(error) => rpc::refusal(Some(id), &error),
         };
         self.lines.extend(line);
     }
 
-    /// Tells the past through a writer that has told nothing: what it leaves out because the client
-    /// knows it is what it left out then.
+    /// Replays the history through a new writer, which leaves out the same things as the live one did.
     async fn replay_history(&mut self) -> Result<(), Error> {
         self.flush_text();
         self.send().await;
@@ -172,8 +205,9 @@ impl Session {
             writer.set_knows_commands();
         }
         let session = SessionId::new(self.id.clone());
-        let told = history::replay(&*journal, &session, &mut writer, &self.shared.outbound).await;
-        told.map_err(|err| Error::internal(error_chain(&err)))?;
+        let replayed =
+            history::replay(&*journal, &session, &mut writer, &self.shared.outbound).await;
+        replayed.map_err(|err| Error::internal(error_chain(&err)))?;
         self.writer = writer;
         Ok(())
     }

@@ -88,7 +88,6 @@ impl SessionTask {
         let run = record.announce(&prompt.prompt, prompt.client.as_ref());
         record.expect_first_event(prompt.accepted.clone());
         record.done(number);
-        let seq = record.seq();
         self.current = Some(CurrentPrompt {
             number,
             run: run.clone(),
@@ -97,12 +96,9 @@ impl SessionTask {
             prompt: prompt.clone(),
         });
         self.worker.set_ask_limit(self.ask_limit());
-        match self.worker.agent_mut() {
-            Some(agent) => {
-                agent.announced(run, seq);
-                agent.prompt(&prompt.prompt.as_str().into());
-            }
-            None => self.start(&prompt, run, before),
+        match has_agent {
+            true => (self.worker).prompt(&prompt.prompt.as_str().into(), Some(run)),
+            false => self.start(&prompt, run, before),
         }
     }
 

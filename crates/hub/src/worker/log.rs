@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use formats::History;
 use journal::{Batch, Command, Error, Journal, Lease, NewSession, Owner, Parent, Result};
-use model::{Event, Frame, RunId, SessionId, Sink, error_chain};
+use model::{Event, Frame, Outcome, RunEnded, RunId, SessionId, Sink, error_chain};
 use runner::{Answer, Place, ResumePoint, StartError};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -30,7 +30,7 @@ const RETRY: Duration = Duration::from_millis(200);
 /// A run that was stored with its prompt before its agent was started.
 #[derive(Clone, Debug)]
 pub struct Announced {
-    run: RunId<'static>,
+    pub run: RunId<'static>,
     /// What was stored, as canonical lines.
     lines: Vec<Bytes>,
 }
@@ -181,10 +181,11 @@ impl SessionLog {
     }
 
     /// Stores a run and its prompt before the agent is started, so that all followers see them at once. The
-    /// agent continues at [`SessionLog::place`]. `None` where nothing is recorded.
+    /// agent continues at [`SessionLog::place`]. `None` where nothing is recorded, or while a run that
+    /// background work began is open.
     pub async fn announce(&mut self, prompt: &str) -> Result<Option<Announced>> {
         self.store_all().await?;
-        let Some(record) = self.record_mut() else {
+        let Some(record) = self.record_mut().filter(|it| it.open_run().is_none()) else {
             return Ok(None);
         };
         let run = record.announce(prompt, None);
@@ -208,6 +209,21 @@ impl SessionLog {
     pub fn end_not_started(&mut self, err: &StartError) {
         if let Some(record) = self.record_mut() {
             record.end_run(failed("start_failed", error_chain(err)));
+        }
+    }
+
+    /// Ends an announced run that no agent has ended: as failed with this code and message, or as aborted.
+    pub(crate) fn end_announced(
+        &mut self,
+        run: &RunId<'_>,
+        failure: Option<(&'static str, String)>,
+    ) {
+        let record = self.record_mut();
+        if let Some(record) = record.filter(|it| it.open_run() == Some(run)) {
+            record.end_run(match failure {
+                Some((code, message)) => failed(code, message),
+                None => RunEnded::new(Outcome::Aborted, None),
+            });
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hub::{Error, Hub, Submit, Target};
 use journal::{CommandBody, Owner, State, Takeover};
 use model::{Body, Cause, Event, Item, Outcome, Role, SessionId};
+use runner::RunOptions;
 
 use crate::harness::{Harness, LEASE};
 
@@ -112,7 +113,7 @@ async fn a_run_that_starts_can_be_aborted() {
 async fn an_agent_that_cannot_start_ends_its_run_once() {
     let harness = Harness::new();
     let hub = harness.hub().await;
-    let submit = harness.submit("acp:/nowhere/agent", "hello");
+    let submit = harness.submit(&harness.broken_agent(), "hello");
     let session = hub.submit(submit).await.unwrap().session;
     assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Failed]);
     let whole = ["started", "user: hello", "Failed"];
@@ -211,6 +212,15 @@ async fn a_refused_prompt_leaves_nothing_behind() {
         Submit {
             target: Target::Fork("nobody's".to_owned()),
             cwd: Some("/nowhere".into()),
+            ..harness.submit("claude", "hello")
+        },
+        harness.submit("acp:/nowhere/agent", "hello"),
+        harness.submit("replay:nosuch.jsonl", "hello"),
+        Submit {
+            options: RunOptions {
+                verbosity: Some("low".to_owned()),
+                ..RunOptions::default()
+            },
             ..harness.submit("claude", "hello")
         },
     ] {

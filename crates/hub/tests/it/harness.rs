@@ -79,6 +79,14 @@ impl Harness {
         }
     }
 
+    /// An engine whose program is there and cannot be started.
+    pub(crate) fn broken_agent(&self) -> String {
+        let agent = self.dir.path().join("broken");
+        fs::write(&agent, "#!/nowhere/interpreter\n").unwrap();
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+        format!("acp:{}", agent.display())
+    }
+
     pub(crate) fn config(&self) -> HubConfig {
         self.config_with("")
     }

@@ -157,7 +157,7 @@ async fn an_agent_that_cannot_start_fails_its_run() {
             permissions: Some(Mode::Deny),
             ..RunOptions::default()
         },
-        ..harness.submit("acp:/nowhere/agent", "hello")
+        ..harness.submit(&harness.broken_agent(), "hello")
     };
     let session = hub.submit(submit).await.unwrap().session;
     assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Failed]);

@@ -1,15 +1,18 @@
 //! `linkspan acp`: any engine as an agent of the Agent Client Protocol, on stdin and stdout.
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
 use ::acp::AcpConfig;
 use formats::{WriterConfig, registry};
 use journal::{Config, Journal, Memory, Truncate};
+use runner::config::Config as Settings;
 use runner::engines::{self, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
+use runner::{Interaction, Mode, Request, Resume, RunOptions};
 
 use super::run::plan::refused;
 use super::serve::StopSignals;
@@ -34,8 +37,9 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         }
     };
     let selected = engines::select(&engine, &settings).map_err(refused)?;
-    selected.check_lists(&args.options.allow).map_err(refused)?;
-    let family = selected.family();
+    let options = args.options.run_options();
+    check(&selected, &engine, &options, &settings).map_err(refused)?;
+    let family = selected.engine().name;
     if args.login {
         return match selected {
             Selected::Agent(agent) => login(&agent),
@@ -53,7 +57,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         let config = AcpConfig {
             version: env!("CARGO_PKG_VERSION"),
             engine,
-            options: args.options.run_options(),
+            options,
             profile: args.profile.clone(),
             settings,
             guard: Guard::own(),
@@ -66,6 +70,29 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         }
         Ok(())
     })
+}
+
+/// Fails on options that no session of this engine could be started with.
+fn check(
+    selected: &Selected,
+    engine: &str,
+    options: &RunOptions,
+    settings: &Settings,
+) -> Result<(), engines::Error> {
+    selected.check_options(options)?;
+    let Selected::Agent(agent) = selected else {
+        return Ok(());
+    };
+    let request = Request {
+        prompt: String::new(),
+        resume: Resume::Fresh,
+        options: options.clone(),
+        permissions: options.permissions(settings, engine, Mode::Ask),
+        mcp_servers: Vec::new(),
+        cwd: PathBuf::new(),
+        talk: Interaction::Dialogue,
+    };
+    agent.invocation(&request).map(drop)
 }
 
 /// Starts the agent as its users do to log in; it has the terminal.

@@ -1,6 +1,7 @@
-//! A prompt of `linkspan run` is in the journal before its agent says anything.
+//! A prompt of `linkspan run` or `linkspan acp` is in the journal before its agent prints anything.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use crate::program::{Folder, linkspan, machine, ran};
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Says nothing before it is let go.
+/// Prints nothing before the file `go` is there.
 const SILENT: &str = r#"PATH=/usr/bin:/bin
 until [ -e "$HOME/go" ]; do sleep 0.05; done
 echo '{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/w"}'
@@ -134,4 +135,57 @@ fn a_run_whose_agent_cannot_be_started_ends_as_such() {
     assert!(shown.stderr.contains("cannot start"), "{}", shown.stderr);
     let failed = [("run.ended", "linkspan", "start_failed")];
     assert_eq!(stored(&folder), expected(&[&PROMPT[..], &failed].concat()));
+}
+
+/// Reads everything and prints nothing.
+const MUTE: &str = "while read -r line; do :; done";
+
+#[test]
+fn a_prompt_of_acp_is_stored_before_its_agent_prints_anything() {
+    let config = "interrupt_grace = 1\n";
+    let folder = machine("announced-acp", &[("claude", MUTE)], config);
+    let mut child = command(&folder, &["acp", "--engine", "claude"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut send = |id: u64, method: &str, params: Value| {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(stdin, "{line}").unwrap();
+    };
+    let mut answer = |id: u64| {
+        let messages = lines.by_ref().map(|it| it.unwrap());
+        let mut messages = messages.map(|it| serde_json::from_str::<Value>(&it).unwrap());
+        messages.find(|it| it["id"] == id).unwrap()["result"].clone()
+    };
+    send(1, "initialize", json!({"protocolVersion": 1}));
+    let here = json!({"cwd": folder.path(""), "mcpServers": []});
+    send(2, "session/new", here);
+    let session = answer(2)["sessionId"].clone();
+    let prompt = json!([{"type": "text", "text": "say hello"}]);
+    let params = json!({"sessionId": session, "prompt": prompt});
+    send(3, "session/prompt", params);
+    let deadline = Instant::now() + PATIENCE;
+    let starting = [(json!("starting"), json!("say hello"))];
+    while sessions(&folder) != starting {
+        assert!(Instant::now() < deadline, "{:?}", sessions(&folder));
+        thread::sleep(Duration::from_millis(50));
+    }
+    // The messages of the handshake are notices.
+    let without_notices = || -> Vec<_> {
+        let events = stored(&folder).into_iter();
+        events.filter(|it| it.0 != "notice.raised").collect()
+    };
+    assert_eq!(without_notices(), expected(&PROMPT));
+    // The agent does not stop, either: it is killed, and the run has its one end.
+    send(4, "session/close", json!({"sessionId": session}));
+    assert_eq!(answer(3), json!({"stopReason": "cancelled"}));
+    assert_eq!(answer(4), json!({}));
+    let end = [("run.ended", "linkspan", "aborted")];
+    assert_eq!(without_notices(), expected(&[&PROMPT[..], &end].concat()));
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

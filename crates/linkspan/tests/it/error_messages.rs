@@ -566,3 +566,46 @@ fn a_misspelt_engine_or_recording_is_guessed() {
     "#]],
     );
 }
+
+#[test]
+fn an_option_that_an_engine_does_not_have_is_refused_at_the_start() {
+    let folder = Folder::new("words-options");
+    check(
+        &folder,
+        &["acp", "--engine", "gemini", "--effort", "high"],
+        expect![[r#"
+            linkspan: engine `gemini` cannot choose the reasoning effort
+
+            hint: leave it out, or use an engine that has it: claude, codex, openhands, responses:NAME
+            exit 2
+        "#]],
+    );
+    check(
+        &folder,
+        &["acp", "--engine", "codex", "--verbosity", "loud"],
+        expect![[r#"
+            linkspan: the verbosity is none of low, medium and high: `loud`
+            exit 2
+        "#]],
+    );
+    check(
+        &folder,
+        &["run", "--engine", "claude", "--verbosity", "low", "hello"],
+        expect![[r#"
+            linkspan: engine `claude` cannot choose the verbosity
+
+            hint: leave it out, or use an engine that has it: codex
+            exit 2
+        "#]],
+    );
+    check(
+        &folder,
+        &["run", "--engine", "replay:tools", "--effort", "low"],
+        expect![[r#"
+            linkspan: engine `replay` cannot choose the reasoning effort
+
+            hint: leave it out, or use an engine that has it: claude, codex, openhands, responses:NAME
+            exit 2
+        "#]],
+    );
+}

@@ -6,7 +6,7 @@ use model::{End, Sink, error_chain};
 
 use super::{Agent, Step, now};
 use crate::live_run::{EndReason, Now};
-use crate::process::{self, Escalation};
+use crate::process::Escalation;
 
 impl Agent {
     /// When something has to be done although nothing happens.
@@ -16,7 +16,8 @@ impl Agent {
         }
         let start = self.silent_since.zip(self.limits.start);
         let start = start.map(|(since, limit)| since + limit);
-        let is_waiting = self.live.has_run() && self.live.asks().is_empty();
+        // An agent that waits for an answer is not idle.
+        let is_waiting = self.live.has_run() && self.live.asks.is_empty();
         let idle = self.limits.idle.filter(|_| is_waiting);
         let idle = idle.map(|limit| self.last_output_at + limit);
         let ask = self.next_overdue();
@@ -26,11 +27,8 @@ impl Agent {
     pub(super) fn on_deadline(&mut self) {
         let now = Instant::now();
         if let Some(ladder) = &mut self.stopping {
-            match ladder.step(now) {
-                Some(process::EscalationStep::Interrupt) => self.source.interrupt(),
-                Some(process::EscalationStep::Terminate) => self.source.terminate(),
-                Some(process::EscalationStep::Kill) => self.source.kill(),
-                None => (),
+            if let Some(step) = ladder.step(now) {
+                self.source.stop(step);
             }
             return;
         }
@@ -75,7 +73,7 @@ impl Agent {
         }
         if let Some(failure) = self.source.failure().cloned() {
             self.give_up(&failure.code, failure.message);
-            self.live.mark_failed();
+            self.live.is_failure = true;
         }
         let mut reason = self.reason.take().unwrap_or_default();
         reason.stderr = self.stderr.tail();
@@ -83,7 +81,7 @@ impl Agent {
             exit: self.source.exit(),
             aborted: self.is_aborted && reason.cause.is_none(),
         };
-        self.live.set_end_reason(reason);
+        self.live.reason = Some(reason);
         let Self {
             framer,
             reader,
@@ -105,8 +103,8 @@ impl Agent {
     }
 
     fn drain_stderr(&mut self, sink: &mut dyn Sink, now: Now) {
-        let mut said = Vec::new();
-        self.stderr.end(now.instant, &mut said);
-        self.live.on_stderr(sink, now, &said);
+        let mut events = Vec::new();
+        self.stderr.end(now.instant, &mut events);
+        self.live.on_stderr(sink, now, &events);
     }
 }

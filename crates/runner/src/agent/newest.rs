@@ -1,22 +1,22 @@
-//! The newest session of a directory: which one it is only the agent knows, and tells when it works already.
+//! The newest session of a directory: only the agent knows which one it is, and reports it when it works already.
 //!
-//! Where the events of the agent go on depends on it. So what the agent says until then is held, and shown to
-//! a reader that looks for nothing but the name. Once the caller has said where the session is kept, the held
-//! frames are read as if they came now.
+//! The numbers of its events depend on it. So the agent's output is held until then, and shown to a reader that
+//! looks for nothing but the session's id. Once the caller has named the place of the session in the journal, the
+//! held frames are read as if they came now.
 
-use model::{Body, Event, Frame, Reader, RunId};
+use model::{Body, Event, Frame, Reader, RunId, Sink};
 
 use super::{Agent, ReaderConfig, ResumePoint};
 use crate::live_run::StampingSink;
 use crate::stderr::StderrEvent;
 
-/// Bytes held at most; an agent that has not named its session by then goes on without a name.
+/// Bytes held at most; an agent that has not named its session by then continues without an id.
 const MAX_HELD: usize = 8 << 20;
 
 /// Makes the reader of a format.
 pub(super) type MakeReader = fn(&ReaderConfig) -> Box<dyn Reader>;
 
-/// What an agent has said while nobody knows where it is kept.
+/// The output of an agent whose session is not known yet.
 #[derive(Debug)]
 pub(super) struct Newest {
     make: MakeReader,
@@ -27,17 +27,18 @@ pub(super) struct Newest {
     n_bytes: usize,
 }
 
-/// What is to be told once it is known where.
+/// What is emitted once the session is known.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    frames: Vec<OwnedFrame>,
+    frames: Vec<HeldFrame>,
     stderr: Vec<StderrEvent>,
 }
 
 #[derive(Debug)]
-enum OwnedFrame {
-    Data(Vec<u8>),
-    Oversized { length: u64, head: Vec<u8> },
+struct HeldFrame {
+    bytes: Vec<u8>,
+    /// The length of a frame of which these bytes are the beginning.
+    oversized: Option<u64>,
 }
 
 impl Newest {
@@ -61,67 +62,57 @@ impl Newest {
                 }
             });
         }
-        let owned = OwnedFrame::of(frame);
-        self.n_bytes += owned.length();
-        self.held.frames.push(owned);
+        let held = HeldFrame::new(frame);
+        self.n_bytes += held.bytes.len();
+        self.held.frames.push(held);
     }
 
-    pub(super) fn hold_stderr(&mut self, said: Vec<StderrEvent>) {
-        self.held.stderr.extend(said);
+    pub(super) fn hold_stderr(&mut self, events: Vec<StderrEvent>) {
+        self.held.stderr.extend(events);
     }
 
-    /// The name of the session, once the agent has said it.
+    /// The agent's id of the session, once it has named it.
     pub(super) fn native(&self) -> Option<&str> {
         self.native.as_deref()
     }
 
-    /// There is nothing more to wait for.
+    /// The session is known, or the agent has printed too much to wait any longer.
     pub(super) fn is_decided(&self) -> bool {
         self.native.is_some() || self.n_bytes > MAX_HELD
     }
 }
 
-impl OwnedFrame {
-    fn of(frame: Frame<'_>) -> Self {
-        match frame {
-            Frame::Data(data) => Self::Data(data.to_vec()),
-            Frame::Oversized { length, head } => Self::Oversized {
-                length,
-                head: head.to_vec(),
-            },
-        }
-    }
-
-    fn length(&self) -> usize {
-        match self {
-            Self::Data(data) => data.len(),
-            Self::Oversized { head, .. } => head.len(),
-        }
+impl HeldFrame {
+    fn new(frame: Frame<'_>) -> Self {
+        let (bytes, oversized) = match frame {
+            Frame::Data(data) => (data, None),
+            Frame::Oversized { length, head } => (head, Some(length)),
+        };
+        let bytes = bytes.to_vec();
+        Self { bytes, oversized }
     }
 
     fn by_ref(&self) -> Frame<'_> {
-        match self {
-            Self::Data(data) => Frame::Data(data),
-            Self::Oversized { length, head } => Frame::Oversized {
-                length: *length,
-                head,
-            },
+        let head = &self.bytes;
+        match self.oversized {
+            None => Frame::Data(head),
+            Some(length) => Frame::Oversized { length, head },
         }
     }
 }
 
-/// Where the events of the newest session go on.
+/// Where the events of the newest session continue.
 #[derive(Debug)]
 pub struct Place {
     /// linkspan's own id of the session.
     pub session: String,
     pub earlier: ResumePoint,
-    /// The run of the prompt, when it was told already.
+    /// The run of the prompt, if it was announced.
     pub announced: Option<RunId<'static>>,
 }
 
 impl Agent {
-    /// After [`super::Step::Found`]: says where the session is kept. What the agent has said so far is told with
+    /// After [`super::Step::Found`]: sets the place of the session in the journal. The held events are emitted with
     /// the next step. Without a place it is a session like any new one.
     pub fn place(&mut self, place: Option<Place>) {
         let Some(mut newest) = self.newest.take() else {
@@ -129,7 +120,7 @@ impl Agent {
         };
         if let Some(place) = place {
             let n_runs = place.earlier.previous.n_runs;
-            self.live.is_kept_in(&place.session);
+            self.live.session.clone_from(&place.session);
             self.live.continue_from(place.earlier.seq, n_runs);
             newest.config.session = place.session;
             newest.config.previous = place.earlier.previous;
@@ -141,8 +132,8 @@ impl Agent {
         self.held_back = Some(newest.held);
     }
 
-    /// Tells what was held; false when nothing was.
-    pub(super) fn tell_held(&mut self, sink: &mut dyn model::Sink) -> bool {
+    /// Emits what was held; false when nothing was.
+    pub(super) fn emit_held(&mut self, sink: &mut dyn Sink) -> bool {
         let Some(held) = self.held_back.take() else {
             return false;
         };
@@ -163,7 +154,6 @@ pub(super) fn read(
     frame: Frame<'_>,
     passing: &mut StampingSink<'_>,
 ) {
-    use model::Sink as _;
     match newest {
         Some(newest) => newest.hold(frame),
         None => {

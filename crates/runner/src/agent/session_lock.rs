@@ -122,14 +122,14 @@ impl Agent {
         let code = "not_locked";
         let text = format!("the session is not locked: {}", error_chain(err));
         match self.newest {
-            // It is told when it is known where.
+            // It is emitted once the session is known.
             Some(_) => self.outbox.warnings.push(Warning { code, text }),
             None => self.live.notice(sink, now(), Level::Warning, code, &text),
         }
         LockStep::Acquired
     }
 
-    /// Sets the lock down while the agent idles.
+    /// Releases the lock while the agent is idle.
     pub(super) fn release_idle_lock(&mut self) {
         let is_idle = self.dialogue.is_some()
             && !self.has_prompt
@@ -137,7 +137,7 @@ impl Agent {
             && self.outbox.is_empty()
             && self.stopping.is_none();
         if let (true, Some(SessionLock::Held { session, lock, is_read: false })) = (is_idle, &self.session_lock)
-            // A note that cannot be left keeps others out, which is safe.
+            // Without a note the lock stays exclusive, which is safe.
             && let Ok(idle) = lock.mark_idle()
         {
             let session = session.clone();

@@ -28,12 +28,12 @@ pub struct Setup {
     pub expect: Option<String>,
     /// The native session to lock: the one that is resumed or forked.
     pub in_use: Option<String>,
-    /// It is only begun with.
+    /// That session is only read, to fork from it.
     pub is_fork: bool,
     /// What the session holds already.
     pub resume_point: ResumePoint,
-    /// The run of the prompt, if it was announced: its start and its prompt are the last events of
-    /// `earlier`.
+    /// The run of the prompt, if it was announced: its start and its prompt are the last events before
+    /// `resume_point`.
     pub announced: Option<RunId<'static>>,
     /// The newest session was requested: see [`super::Step::SessionBusy`].
     pub is_latest: bool,
@@ -141,10 +141,15 @@ pub enum StartError {
 }
 
 impl Setup {
-    /// A recording in this format; it has no native session and needs no lock.
-    pub fn replay(format: &'static str, work: Backend, limits: Limits) -> Self {
+    /// A new session without a native one, and without locks.
+    pub(crate) fn new(
+        engine: String,
+        format: &'static str,
+        backend: Backend,
+        limits: Limits,
+    ) -> Self {
         Self {
-            engine: format.to_owned(),
+            engine,
             session: new_id(),
             format,
             expect: None,
@@ -153,13 +158,8 @@ impl Setup {
             resume_point: ResumePoint::default(),
             announced: None,
             is_latest: false,
-            backend: work,
-            // A recording takes its time, and an endpoint has limits of its own.
-            limits: Limits {
-                start: None,
-                idle: None,
-                ..limits
-            },
+            backend,
+            limits,
             locks: None,
             lock: None,
             holder: String::new(),
@@ -168,6 +168,11 @@ impl Setup {
             notice: None,
             modes: Vec::new(),
         }
+    }
+
+    /// A recording in this format; it has no native session and needs no lock.
+    pub fn replay(format: &'static str, backend: Backend, limits: Limits) -> Self {
+        Self::new(format.to_owned(), format, backend, without_timeouts(limits))
     }
 
     /// A model that gets a conversation ending with `prompt`. The owner of the session serialises
@@ -179,22 +184,20 @@ impl Setup {
         limits: Limits,
     ) -> Self {
         let expect = conversation.previous(&endpoint).map(str::to_owned);
+        let engine = format!("{RESPONSES}:{}", endpoint.name);
+        let backend = Backend::Responses {
+            endpoint,
+            conversation: Box::new(conversation),
+            prompt: prompt.to_owned(),
+        };
+        let limits = without_timeouts(limits);
         Self {
-            engine: format!("{RESPONSES}:{}", endpoint.name),
             expect,
-            ..Self::replay(
-                "openresponses",
-                Backend::Responses {
-                    endpoint,
-                    conversation: Box::new(conversation),
-                    prompt: prompt.to_owned(),
-                },
-                limits,
-            )
+            ..Self::new(engine, "openresponses", backend, limits)
         }
     }
 
-    /// Whether what was said before has to be given with [`Setup::recall`]: agents remember it.
+    /// Whether it needs the history, see [`Setup::recall`]: agents remember it.
     pub fn needs_history(&self) -> bool {
         matches!(self.backend, Backend::Responses { .. })
     }
@@ -224,7 +227,7 @@ impl Setup {
         **conversation = whole;
     }
 
-    /// What the agent is to work on; none for a recording that tells it, and for an agent that waits.
+    /// The prompt; none for a recording that has its own, and for an agent that waits for one.
     pub fn prompt(&self) -> Option<&str> {
         match &self.backend {
             Backend::OneShot { prompt, .. } => Some(prompt),
@@ -236,8 +239,8 @@ impl Setup {
         }
     }
 
-    /// Takes the lock of the session that is resumed before [`super::Agent::start`] does; `waiting` hears who
-    /// has it.
+    /// Takes the lock of the session that is resumed before [`super::Agent::start`] does; `waiting` is called with
+    /// its holder.
     pub async fn take_lock(&mut self, waiting: impl FnMut(&LockHolder)) -> Result<(), StartError> {
         self.lock = self.lock(waiting).await?;
         Ok(())
@@ -282,5 +285,14 @@ fn not_locked(session: &str, source: locks::Error) -> StartError {
     StartError::Lock {
         session: session.to_owned(),
         source,
+    }
+}
+
+/// A recording takes its time, and an endpoint has limits of its own.
+fn without_timeouts(limits: Limits) -> Limits {
+    Limits {
+        start: None,
+        idle: None,
+        ..limits
     }
 }

@@ -14,7 +14,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::yield_now;
 use tokio::time::sleep_until;
 
-use crate::process::{Drain, Guard, Process, ProcessTag, SpawnError};
+use crate::process::{Drain, EscalationStep, Guard, Process, ProcessTag, SpawnError};
 use crate::replay::Replay;
 use crate::request::{Launch, SecretFile};
 
@@ -29,14 +29,14 @@ const GATHER: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_millis(50);
 
 /// An event of the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum SourceEvent {
     /// See [`Source::take_stdout`].
     Stdout,
     /// See [`Source::take_stderr`].
     Stderr,
-    /// See [`Source::take_notice`].
-    Notice,
+    /// A notice about a request: a code and a sentence.
+    Notice(&'static str, String),
     /// Nothing to report.
     None,
     Deadline,
@@ -79,7 +79,6 @@ pub(super) struct ProcessSource {
 pub(super) struct HttpSource {
     call: Option<Call>,
     chunk: Bytes,
-    said: Option<(&'static str, String)>,
     failure: Option<CallError>,
 }
 
@@ -143,7 +142,6 @@ impl Source {
         Self::Call(Box::new(HttpSource {
             call,
             chunk: Bytes::new(),
-            said: None,
             failure,
         }))
     }
@@ -175,7 +173,7 @@ impl Source {
             Self::Replay(it) => tokio::select! {
                 biased;
                 () = until(deadline), if deadline.is_some() => SourceEvent::Deadline,
-                heard = it.next() => heard,
+                event = it.next() => event,
             },
         }
     }
@@ -230,28 +228,21 @@ impl Source {
         }
     }
 
-    pub(super) fn interrupt(&mut self) {
+    /// What has no process stops at the first step.
+    pub(super) fn stop(&mut self, step: EscalationStep) {
         match self {
-            Self::Process(it) => it.process.interrupt(),
-            Self::Call(it) => it.call = None,
-            Self::Replay(it) => it.is_stopped = true,
-        }
-    }
-
-    pub(super) fn terminate(&mut self) {
-        match self {
-            Self::Process(it) => it.process.terminate(),
+            Self::Process(it) => match step {
+                EscalationStep::Interrupt => it.process.interrupt(),
+                EscalationStep::Terminate => it.process.terminate(),
+                EscalationStep::Kill => it.process.kill(),
+            },
             Self::Call(it) => it.call = None,
             Self::Replay(it) => it.is_stopped = true,
         }
     }
 
     pub(super) fn kill(&mut self) {
-        match self {
-            Self::Process(it) => it.process.kill(),
-            Self::Call(it) => it.call = None,
-            Self::Replay(it) => it.is_stopped = true,
-        }
+        self.stop(EscalationStep::Kill);
     }
 
     /// Waits for the end of the process.
@@ -266,14 +257,6 @@ impl Source {
         match self {
             Self::Process(_) | Self::Call(_) => None,
             Self::Replay(it) => it.error.as_ref(),
-        }
-    }
-
-    /// A notice about a request: a code and a sentence.
-    pub(super) fn take_notice(&mut self) -> Option<(&'static str, String)> {
-        match self {
-            Self::Call(it) => it.said.take(),
-            Self::Process(_) | Self::Replay(_) => None,
         }
     }
 
@@ -319,10 +302,11 @@ impl ProcessSource {
             exit,
             ..
         } = self;
+        // The caller has taken what was read by the step before.
         out.clear();
         err.clear();
         let has_stdout = stdout.is_some();
-        let has_words = stdin.is_some() && !unsent.is_empty();
+        let has_input = stdin.is_some() && !unsent.is_empty();
         let rest = rest.filter(|it| exit.is_none() && *it > Instant::now());
         let read_out = async {
             if let Some(rest) = rest {
@@ -334,7 +318,7 @@ impl ProcessSource {
             biased;
             read = read_out, if has_stdout => {
                 if read {
-                    self.heard();
+                    self.on_read();
                     return SourceEvent::Stdout;
                 }
                 self.stdout = None;
@@ -345,13 +329,14 @@ impl ProcessSource {
                 }
                 self.stderr = None;
             }
-            wrote = write(stdin, &unsent[*n_sent..]), if has_words => self.wrote(wrote),
+            wrote = write(stdin, &unsent[*n_sent..]), if has_input => self.wrote(wrote),
             ended = process.wait(), if exit.is_none() => {
                 self.exit = Some(ended);
                 self.drain = Some(Drain::new(Instant::now()));
                 // The remaining input is discarded.
                 self.stdin = None;
             }
+            // A grandchild holds the pipes open.
             () = until(drained), if drained.is_some() => {
                 (self.stdout, self.stderr) = (None, None);
             }
@@ -360,7 +345,7 @@ impl ProcessSource {
         SourceEvent::None
     }
 
-    fn heard(&mut self) {
+    fn on_read(&mut self) {
         let now = Instant::now();
         if let Some(drain) = &mut self.drain {
             drain.read(now);
@@ -393,20 +378,17 @@ impl HttpSource {
         let Some(call) = &mut self.call else {
             return SourceEvent::Exited;
         };
-        let heard = tokio::select! {
+        let event = tokio::select! {
             biased;
             () = until(deadline), if deadline.is_some() => return SourceEvent::Deadline,
-            heard = call.next() => heard,
+            event = call.next() => event,
         };
-        match heard {
+        match event {
             responses::CallEvent::Bytes(bytes) => {
                 self.chunk = bytes;
                 SourceEvent::Stdout
             }
-            responses::CallEvent::Notice(code, text) => {
-                self.said = Some((code, text));
-                SourceEvent::Notice
-            }
+            responses::CallEvent::Notice(code, text) => SourceEvent::Notice(code, text),
             responses::CallEvent::End(ended) => {
                 self.failure = ended.err();
                 self.call = None;

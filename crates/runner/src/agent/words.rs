@@ -1,4 +1,4 @@
-//! What an agent is told, and what it says: both go to the reader.
+//! The input and the output of an agent: both go to the reader.
 
 use model::{Frame, Level, Sink};
 
@@ -8,7 +8,7 @@ use crate::dialogue::{Outbox, sent};
 impl Agent {
     /// Sends the outbox and shows it to the reader, as it is part of the conversation.
     pub(super) fn flush_outbox(&mut self, sink: &mut dyn Sink) {
-        if self.live.is_mismatch() && self.stopping.is_none() {
+        if self.live.is_mismatch && self.stopping.is_none() {
             // A session other than the requested one must not be used.
             self.stop();
         }
@@ -34,12 +34,12 @@ impl Agent {
             let mut sink = self.live.sink(sink, now);
             let data = Frame::Data(frame.as_bytes());
             newest::read(&mut self.newest, &mut *self.reader, data, &mut sink);
-            // An answer may be many megabytes: it is handed on, not copied, and only after the reader's copy is gone.
+            // An answer may be many megabytes: it is moved, not copied, and only after the reader's copy is gone.
             drop(frame);
             self.source.send(secret.unwrap_or(shown));
         }
         if self.newest.is_some() {
-            // They are told when it is known where.
+            // They are emitted once the session is known.
             self.outbox.warnings = warnings;
         } else {
             for warning in warnings {
@@ -74,15 +74,8 @@ impl Agent {
                 dialogue.line(line, outbox);
             }
         });
-        if self.live.n_ended() > 0 {
+        if self.live.n_ended > 0 {
             self.source.hang_up();
-        }
-    }
-
-    /// A notice about a request in flight.
-    pub(super) fn on_notice(&mut self, sink: &mut dyn Sink) {
-        if let Some((code, text)) = self.source.take_notice() {
-            self.live.notice(sink, now(), Level::Warning, code, &text);
         }
     }
 
@@ -95,11 +88,11 @@ impl Agent {
             newest,
             ..
         } = self;
-        let mut said = Vec::new();
-        stderr.feed(source.take_stderr(), now.instant, &mut said);
+        let mut events = Vec::new();
+        stderr.feed(source.take_stderr(), now.instant, &mut events);
         match newest {
-            Some(newest) => newest.hold_stderr(said),
-            None => live.on_stderr(sink, now, &said),
+            Some(newest) => newest.hold_stderr(events),
+            None => live.on_stderr(sink, now, &events),
         }
     }
 }

@@ -1,10 +1,12 @@
-//! The OpenResponses endpoints that the config has a name for.
+//! The OpenResponses endpoints of the config.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use responses::{Azure, Endpoint, EndpointError, Key, Limits, OpenClaw, Provider};
 
-use super::{Config, RESPONSES, Value};
+use super::keys::{KeySpec, RESPONSES};
+use super::{Config, Value};
 
 impl Config {
     /// The names of those endpoints.
@@ -23,7 +25,7 @@ impl Config {
             path: format!("engines.responses.{name}"),
         };
         let base_url = section.text("base_url")?;
-        Some(section.endpoint(name, base_url))
+        Some(section.endpoint(name, &base_url))
     }
 
     /// The profile of `ag-ui` that an endpoint's clients get.
@@ -33,8 +35,8 @@ impl Config {
 
     /// Whether clients of an endpoint receive the ids of responses.
     pub fn endpoint_sends_state(&self, name: &str) -> bool {
-        let state = self.find(&format!("engines.responses.{name}.client_state"));
-        state.is_some_and(|it| it.value == Value::Switch(true))
+        let state = self.value(&format!("engines.responses.{name}.client_state"));
+        state == Some(&Value::Switch(true))
     }
 }
 
@@ -46,9 +48,10 @@ struct EndpointSection<'a> {
 
 impl EndpointSection<'_> {
     fn endpoint(&self, name: &str, base_url: &str) -> Result<Endpoint, EndpointError> {
-        let named = self.text("provider").and_then(Provider::find);
+        let named = self.text("provider");
+        let named = named.as_deref().and_then(Provider::find);
         let provider = named.unwrap_or_else(|| Provider::of(base_url));
-        let text = |key: &str| self.text(key).map(str::to_owned);
+        let text = |key: &str| self.text(key);
         Ok(Endpoint {
             name: name.to_owned(),
             base_url: Endpoint::parse_url(base_url)?,
@@ -59,14 +62,11 @@ impl EndpointSection<'_> {
                 (None, Some(path)) => Key::File(path.into()),
                 (None, None) => Key::None,
             },
-            headers: match self.value("headers") {
-                Some(Value::Table(it)) => it.clone(),
-                _ => Default::default(),
-            },
+            headers: (self.value("headers").table().cloned()).unwrap_or_default(),
             is_stateful: self.is_on("stateful") && provider.keeps_responses(),
-            max_retries: match self.value("max_retries") {
-                Some(Value::Count(it)) => *it,
-                _ => default_count("max_retries"),
+            max_retries: match *self.value("max_retries") {
+                Value::Count(it) => it,
+                _ => 0,
             },
             limits: Limits {
                 connect: self.seconds("connect_timeout"),
@@ -85,53 +85,33 @@ impl EndpointSection<'_> {
         })
     }
 
-    fn value(&self, key: &str) -> Option<&Value> {
-        let setting = self.config.find(&format!("{}.{key}", self.path))?;
-        Some(&setting.value)
+    /// Unlike those with a fixed name, the keys of an endpoint have no default among the settings.
+    fn value(&self, key: &str) -> Cow<'_, Value> {
+        let default = || {
+            let row = RESPONSES.keys().find(|it| it.name == key);
+            row.map_or(Value::Unset, KeySpec::value)
+        };
+        match self.config.value(&format!("{}.{key}", self.path)) {
+            Some(value) => Cow::Borrowed(value),
+            None => Cow::Owned(default()),
+        }
     }
 
-    fn text(&self, key: &str) -> Option<&str> {
-        match self.value(key)? {
-            Value::Text(it) | Value::Secret(it) => Some(it),
-            _ => None,
-        }
+    fn text(&self, key: &str) -> Option<String> {
+        self.value(key).text().map(str::to_owned)
     }
 
     /// A switch that is on unless it is turned off.
     fn is_on(&self, key: &str) -> bool {
-        self.value(key) != Some(&Value::Switch(false))
+        *self.value(key) != Value::Switch(false)
     }
 
     fn seconds(&self, key: &str) -> Duration {
-        match self.value(key) {
-            // As everywhere, 0 means no timeout.
-            Some(Value::Seconds(it)) if it.is_zero() => A_YEAR,
-            Some(Value::Seconds(it)) => *it,
-            _ => default_seconds(key),
-        }
+        // As everywhere, 0 means no timeout.
+        let limit = self.value(key).seconds().filter(|it| !it.is_zero());
+        limit.unwrap_or(A_YEAR)
     }
 }
 
 /// Effectively no timeout.
 const A_YEAR: Duration = Duration::from_secs(366 * 86_400);
-
-fn default_seconds(key: &str) -> Duration {
-    match preset(key) {
-        Some(super::Preset::Seconds(it)) => Duration::from_secs(it),
-        _ => A_YEAR,
-    }
-}
-
-fn default_count(key: &str) -> u32 {
-    match preset(key) {
-        Some(super::Preset::Count(it)) => it,
-        _ => 0,
-    }
-}
-
-fn preset(key: &str) -> Option<super::Preset> {
-    RESPONSES
-        .keys()
-        .find(|it| it.name == key)
-        .map(|it| it.preset)
-}

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::keys::RequiredKey;
 use crate::did_you_mean;
 
 /// `file` and `line` say where to look.
@@ -46,17 +47,12 @@ pub enum Error {
         other: String,
         other_line: usize,
     },
-    #[error("{}:{line}: `{key}` has no program", path.display())]
-    NoProgram {
+    #[error("{}:{line}: `{key}` has no {}", path.display(), required.name)]
+    Missing {
         path: PathBuf,
         line: usize,
         key: String,
-    },
-    #[error("{}:{line}: `{key}` has no address", path.display())]
-    NoAddress {
-        path: PathBuf,
-        line: usize,
-        key: String,
+        required: &'static RequiredKey,
     },
     #[error("{place} is `{value}`, expected {expected}")]
     Value {
@@ -80,8 +76,9 @@ impl Error {
             ),
             Self::UnknownKey { key, known, .. } => Some(suggestion(key, known)),
             Self::Twice { .. } => Some("keep one of them".to_owned()),
-            Self::NoProgram { .. } => Some("add `program = \"COMMAND\"`".to_owned()),
-            Self::NoAddress { .. } => Some("add `base_url = \"https://…/v1\"`".to_owned()),
+            Self::Missing { required, .. } => {
+                Some(format!("add `{} = \"{}\"`", required.key, required.example))
+            }
             Self::WrongType { meant, .. } | Self::Value { meant, .. } => {
                 meant.map(|it| format!("did you mean `{it}`?"))
             }

@@ -10,11 +10,9 @@ use etcetera::BaseStrategy;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
+use super::keys::{self, ACP, KeySpec, PROVIDERS, RESPONSES, SECTIONS, SectionSpec, ValueKind};
 use super::value::{self, duration, expected};
-use super::{
-    ACP, Error, KeySpec, Origin, PROVIDERS, RESPONSES, SECTIONS, SectionSpec, Setting, Value,
-    ValueKind, keys,
-};
+use super::{Error, Origin, Setting, Value};
 use crate::engines;
 
 /// A file of settings.
@@ -82,13 +80,11 @@ struct Document<'a> {
 
 /// A table of the file.
 struct FileTable<'a> {
-    /// What its keys are called.
+    /// The prefix of its keys.
     path: &'a str,
-    /// What the file calls it.
+    /// The same as the file spells it.
     written: &'a str,
     section: &'a SectionSpec,
-    /// What could stand in it beside the keys.
-    others: &'a [&'a str],
 }
 
 type Name<'i> = Spanned<Cow<'i, str>>;
@@ -100,14 +96,13 @@ impl Document<'_> {
             path: "",
             written: "",
             section: &SECTIONS[0],
-            others: &["claude", "engines", "journal", "serve"],
         };
         for (name, content) in table {
             match name.get_ref().as_ref() {
                 "engines" => self.engines(self.table("engines", content)?)?,
                 // Takopi's own place for it.
-                "claude" => self.named("engines.claude", "claude", name, content)?,
-                path @ ("journal" | "serve") => self.named(path, path, name, content)?,
+                "claude" => self.known("engines.claude", "claude", name, content)?,
+                path @ ("journal" | "serve") => self.known(path, path, name, content)?,
                 _ => self.key(&top, name, content)?,
             }
         }
@@ -118,124 +113,90 @@ impl Document<'_> {
         for (name, content) in table {
             let path = format!("engines.{}", name.get_ref());
             match name.get_ref().as_ref() {
-                engines::ACP => self.agents(self.table(&path, content)?)?,
-                engines::RESPONSES => self.endpoints(self.table(&path, content)?)?,
-                _ => self.named(&path, &path, name, content)?,
+                engines::ACP => self.named(&path, &ACP, content)?,
+                engines::RESPONSES => self.named(&path, &RESPONSES, content)?,
+                _ => self.known(&path, &path, name, content)?,
             }
         }
         Ok(())
     }
 
-    /// A table that the keys know by its path.
-    fn named(
+    /// A table that [`SECTIONS`] has under this path.
+    fn known(
         &mut self,
         path: &str,
         written: &str,
         name: &Name<'_>,
         content: &TableContent<'_>,
     ) -> Result<(), Error> {
-        let mut sections = SECTIONS.iter().skip(1);
-        let Some(section) = sections.find(|it| it.path == path) else {
+        let Some(section) = SECTIONS.iter().find(|it| it.path == path) else {
             let paths = SECTIONS.iter().map(|it| it.path);
             let names = paths.filter_map(|it| it.strip_prefix("engines."));
             let known = names.chain([engines::ACP, engines::RESPONSES]);
-            let known = known.map(str::to_owned).collect();
             return Err(self.unknown(path.to_owned(), known, name));
         };
-        let place = FileTable {
-            path,
-            written,
-            section,
-            others: &[],
-        };
-        self.section(&place, content)
+        self.section(path, written, section, content)
     }
 
-    fn agents(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
-        for (name, content) in table {
-            let path = format!("engines.acp.{}", name.get_ref());
-            let place = FileTable {
-                path: &path,
-                written: &path,
-                section: &ACP,
-                others: &[],
-            };
-            self.section(&place, content)?;
-            if !self.written.contains_key(&format!("{path}.program")) {
-                return Err(Error::NoProgram {
-                    path: self.path.to_owned(),
-                    line: self.line(name.span().start),
-                    key: path,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn endpoints(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
-        for (name, content) in table {
-            let path = format!("engines.responses.{}", name.get_ref());
-            let place = FileTable {
-                path: &path,
-                written: &path,
-                section: &RESPONSES,
-                others: &["azure", "openclaw"],
-            };
-            for (key, content) in self.table(&path, content)? {
-                match provider(key.get_ref()) {
-                    Some(section) => self.provider(&path, key, section, content)?,
-                    None => self.key(&place, key, content)?,
-                }
-            }
-            if !self.written.contains_key(&format!("{path}.base_url")) {
-                return Err(Error::NoAddress {
-                    path: self.path.to_owned(),
-                    line: self.line(name.span().start),
-                    key: path,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// What one provider wants to know besides.
-    fn provider(
+    /// The tables of agents and endpoints that the user has named.
+    fn named(
         &mut self,
-        endpoint: &str,
-        name: &Name<'_>,
+        path: &str,
+        section: &'static SectionSpec,
+        content: &TableContent<'_>,
+    ) -> Result<(), Error> {
+        for (name, content) in self.table(path, content)? {
+            let path = keys::full(path, name.get_ref());
+            self.section(&path, &path, section, content)?;
+            let missing = section.required.as_ref();
+            if let Some(required) =
+                missing.filter(|it| !self.written.contains_key(&keys::full(&path, it.key)))
+            {
+                return Err(Error::Missing {
+                    path: self.path.to_owned(),
+                    line: self.line(name.span().start),
+                    key: path,
+                    required,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn section(
+        &mut self,
+        path: &str,
+        written: &str,
         section: &SectionSpec,
         content: &TableContent<'_>,
     ) -> Result<(), Error> {
-        let path = format!("{endpoint}.{}", name.get_ref());
-        let place = FileTable {
-            path: &path,
-            written: &path,
+        let table = FileTable {
+            path,
+            written,
             section,
-            others: &[],
         };
-        self.section(&place, content)
-    }
-
-    fn section(&mut self, place: &FileTable<'_>, content: &TableContent<'_>) -> Result<(), Error> {
-        for (name, content) in self.table(place.written, content)? {
-            self.key(place, name, content)?;
+        for (name, content) in self.table(written, content)? {
+            self.key(&table, name, content)?;
         }
         Ok(())
     }
 
     fn key(
         &mut self,
-        place: &FileTable<'_>,
+        table: &FileTable<'_>,
         name: &Name<'_>,
         content: &TableContent<'_>,
     ) -> Result<(), Error> {
-        let key = keys::full(place.path, name.get_ref());
-        let written = keys::full(place.written, name.get_ref());
-        let mut rows = place.section.keys();
-        let Some(row) = rows.find(|it| it.name == name.get_ref()) else {
-            let names = place.section.keys().map(|it| it.name);
-            let known = names.chain(place.others.iter().copied());
-            return Err(self.unknown(written, known.map(str::to_owned).collect(), name));
+        let key = keys::full(table.path, name.get_ref());
+        let written = keys::full(table.written, name.get_ref());
+        let inner = keys::full(table.section.path, name.get_ref());
+        if let Some(section) = PROVIDERS.iter().find(|it| it.path == inner) {
+            return self.section(&key, &written, section, content);
+        }
+        let Some(row) = table.section.keys().find(|it| it.name == name.get_ref()) else {
+            let known = table.section.keys().map(|it| it.name);
+            let known = known.chain(table.section.tables.iter().copied());
+            return Err(self.unknown(written, known, name));
         };
         let line = self.line(name.span().start);
         if let Some((other, other_line)) = self.written.get(&key) {
@@ -267,8 +228,7 @@ impl Document<'_> {
         let wrong = |it: &TableContent<'_>| {
             // The values of an environment may be secrets.
             let found = match row.kind {
-                ValueKind::Table => "something else".to_owned(),
-                ValueKind::Secret => "something else".to_owned(),
+                ValueKind::Table | ValueKind::Secret => "something else".to_owned(),
                 _ => found(it.get_ref()),
             };
             let mut err = self.wrong(written, it, found, expected(row.kind));
@@ -292,20 +252,16 @@ impl Document<'_> {
                 Some(Value::List(items?))
             }
             (ValueKind::Table, DeValue::Table(table)) => {
-                let pairs = table
-                    .iter()
-                    .map(|(name, it)| self.variable(written, name, it));
+                let pairs = table.iter();
+                let pairs = pairs.map(|(name, it)| self.variable(written, name, it));
                 Some(Value::Table(pairs.collect::<Result<_, Error>>()?))
             }
             (ValueKind::Seconds, DeValue::Integer(it)) => {
                 integer(it).and_then(duration).map(Value::Seconds)
             }
-            (ValueKind::Seconds, DeValue::Float(it)) => it
-                .as_str()
-                .parse()
-                .ok()
-                .and_then(duration)
-                .map(Value::Seconds),
+            (ValueKind::Seconds, DeValue::Float(it)) => {
+                Value::from_text(row.kind, it.as_str()).ok()
+            }
             (ValueKind::Number | ValueKind::Size, DeValue::Integer(it)) => {
                 let number = u64::from_str_radix(it.as_str(), it.radix());
                 number.ok().map(Value::Number)
@@ -378,12 +334,17 @@ impl Document<'_> {
         }
     }
 
-    fn unknown(&self, key: String, known: Vec<String>, name: &Name<'_>) -> Error {
+    fn unknown<'n>(
+        &self,
+        key: String,
+        known: impl Iterator<Item = &'n str>,
+        name: &Name<'_>,
+    ) -> Error {
         Error::UnknownKey {
             path: self.path.to_owned(),
             line: self.line(name.span().start),
             key,
-            known,
+            known: known.map(str::to_owned).collect(),
         }
     }
 
@@ -393,19 +354,13 @@ impl Document<'_> {
     }
 }
 
-/// The table of a provider inside an endpoint's.
-fn provider(name: &str) -> Option<&'static SectionSpec> {
-    let mut sections = PROVIDERS.iter();
-    sections.find(|it| it.path.rsplit('.').next() == Some(name))
-}
-
 /// Long enough for any time-out, and never more than a float can hold.
 fn integer(it: &DeInteger<'_>) -> Option<f64> {
     let number = i64::from_str_radix(it.as_str(), it.radix()).ok()?;
     u32::try_from(number).ok().map(f64::from)
 }
 
-/// What stands there, for people.
+/// The value that was found, for error messages.
 fn found(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(it) if it.len() <= 40 => format!("{it:?}"),

@@ -1,4 +1,5 @@
-//! The one table of keys: the file, the variables, `linkspan config` and the manual follow it.
+//! The one table of keys: the file, the variables and `linkspan config` follow it. `docs/config.md` says what
+//! each key is for; a test finds the keys that it lacks.
 
 mod agents;
 mod endpoints;
@@ -9,22 +10,21 @@ use std::time::Duration;
 use self::agents::{AGENT, CLAUDE, CODEX, GEMINI, LOGIN, OPENCODE, OPENHANDS, PROCESS};
 use self::endpoints::{AZURE, ENDPOINT, OPENCLAW};
 use self::general::{JOURNAL, SERVE, TOP};
-use super::{Origin, Setting, Value};
+use super::Value;
 
 /// One key of a section.
 #[derive(Debug)]
-pub struct KeySpec {
-    pub name: &'static str,
-    pub kind: ValueKind,
-    pub preset: Preset,
+pub(super) struct KeySpec {
+    pub(super) name: &'static str,
+    pub(super) kind: ValueKind,
+    pub(super) preset: Preset,
     /// The environment variable that sets it too.
-    pub variable: Option<&'static str>,
-    pub summary: &'static str,
+    pub(super) variable: Option<&'static str>,
 }
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
-pub enum ValueKind {
+pub(super) enum ValueKind {
     Text,
     Choice(&'static [&'static str]),
     Mode,
@@ -46,7 +46,7 @@ pub enum ValueKind {
 
 /// The default of a key.
 #[derive(Clone, Copy, Debug)]
-pub enum Preset {
+pub(super) enum Preset {
     Unset,
     Off,
     Text(&'static str),
@@ -56,76 +56,104 @@ pub enum Preset {
     Count(u32),
 }
 
+impl ValueKind {
+    /// A key that takes this, without a default and without a variable.
+    const fn key(self, name: &'static str) -> KeySpec {
+        KeySpec {
+            name,
+            kind: self,
+            preset: Preset::Unset,
+            variable: None,
+        }
+    }
+}
+
+impl KeySpec {
+    const fn preset(self, preset: Preset) -> Self {
+        Self { preset, ..self }
+    }
+
+    const fn variable(self, name: &'static str) -> Self {
+        Self {
+            variable: Some(name),
+            ..self
+        }
+    }
+}
+
 /// A table of the file; the top of the file has an empty path.
 #[derive(Debug)]
-pub struct SectionSpec {
-    pub path: &'static str,
-    pub keys: &'static [&'static [KeySpec]],
+pub(super) struct SectionSpec {
+    pub(super) path: &'static str,
+    keys: &'static [&'static [KeySpec]],
+    /// The tables in it.
+    pub(super) tables: &'static [&'static str],
+    pub(super) required: Option<RequiredKey>,
+}
+
+/// A key that a table cannot be without.
+#[derive(Debug)]
+pub struct RequiredKey {
+    pub(super) key: &'static str,
+    /// Its name for users.
+    pub(super) name: &'static str,
+    pub(super) example: &'static str,
 }
 
 impl SectionSpec {
-    pub fn keys(&self) -> impl Iterator<Item = &'static KeySpec> + use<> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'static KeySpec> + use<> {
         self.keys.iter().copied().flatten()
     }
 }
 
-pub const SECTIONS: &[SectionSpec] = &[
+const fn section(path: &'static str, keys: &'static [&'static [KeySpec]]) -> SectionSpec {
     SectionSpec {
-        path: "",
-        keys: &[TOP],
-    },
+        path,
+        keys,
+        tables: &[],
+        required: None,
+    }
+}
+
+pub(super) const SECTIONS: &[SectionSpec] = &[
     SectionSpec {
-        path: "journal",
-        keys: &[JOURNAL],
+        tables: &["claude", "engines", "journal", "serve"],
+        ..section("", &[TOP])
     },
-    SectionSpec {
-        path: "serve",
-        keys: &[SERVE],
-    },
-    SectionSpec {
-        path: "engines.claude",
-        keys: &[PROCESS, AGENT, CLAUDE],
-    },
-    SectionSpec {
-        path: "engines.codex",
-        keys: &[PROCESS, AGENT, CODEX],
-    },
-    SectionSpec {
-        path: "engines.opencode",
-        keys: &[PROCESS, AGENT, OPENCODE],
-    },
-    SectionSpec {
-        path: "engines.gemini",
-        keys: &[PROCESS, AGENT, GEMINI],
-    },
-    SectionSpec {
-        path: "engines.openhands",
-        keys: &[PROCESS, AGENT, OPENHANDS],
-    },
+    section("journal", &[JOURNAL]),
+    section("serve", &[SERVE]),
+    section("engines.claude", &[PROCESS, AGENT, CLAUDE]),
+    section("engines.codex", &[PROCESS, AGENT, CODEX]),
+    section("engines.opencode", &[PROCESS, AGENT, OPENCODE]),
+    section("engines.gemini", &[PROCESS, AGENT, GEMINI]),
+    section("engines.openhands", &[PROCESS, AGENT, OPENHANDS]),
 ];
 
 /// `[engines.acp.NAME]`, for any name.
-pub const ACP: SectionSpec = SectionSpec {
-    path: "engines.acp.NAME",
-    keys: &[PROCESS, LOGIN],
+pub(super) static ACP: SectionSpec = SectionSpec {
+    required: Some(RequiredKey {
+        key: "program",
+        name: "program",
+        example: "COMMAND",
+    }),
+    ..section("engines.acp.NAME", &[PROCESS, LOGIN])
 };
 
 /// `[engines.responses.NAME]`, for any name.
-pub const RESPONSES: SectionSpec = SectionSpec {
-    path: "engines.responses.NAME",
-    keys: &[ENDPOINT],
+pub(super) static RESPONSES: SectionSpec = SectionSpec {
+    tables: &["azure", "openclaw"],
+    required: Some(RequiredKey {
+        key: "base_url",
+        name: "address",
+        example: "https://…/v1",
+    }),
+    ..section("engines.responses.NAME", &[ENDPOINT])
 };
 
 /// The tables inside of it, for one provider each.
-pub const PROVIDERS: &[SectionSpec] = &[
-    SectionSpec {
-        path: "engines.responses.NAME.azure",
-        keys: &[AZURE],
-    },
-    SectionSpec {
-        path: "engines.responses.NAME.openclaw",
-        keys: &[OPENCLAW],
-    },
+pub(super) const PROVIDERS: &[SectionSpec] = &[
+    section("engines.responses.NAME.azure", &[AZURE]),
+    section("engines.responses.NAME.openclaw", &[OPENCLAW]),
 ];
 
 /// The full name of a key.
@@ -136,40 +164,25 @@ pub(super) fn full(section: &str, name: &str) -> String {
     }
 }
 
-pub(super) fn defaults() -> Vec<Setting> {
-    let mut settings = Vec::new();
-    for section in SECTIONS {
-        settings.extend(section.keys().map(|key| Setting {
-            key: full(section.path, key.name),
-            value: preset(key.preset),
-            origin: Origin::Default,
-        }));
-    }
-    settings
+/// Every key that has a fixed name, with it.
+pub(super) fn all() -> impl Iterator<Item = (String, &'static KeySpec)> {
+    let keys = |section: &'static SectionSpec| {
+        (section.keys()).map(|key| (full(section.path, key.name), key))
+    };
+    SECTIONS.iter().flat_map(keys)
 }
 
-/// The keys that a variable can set: key, kind, variable.
-pub(super) fn variables() -> impl Iterator<Item = (String, ValueKind, &'static str)> {
-    let keys = SECTIONS
-        .iter()
-        .flat_map(|section| section.keys().map(move |key| (section.path, key)));
-    keys.filter_map(|(section, key)| Some((full(section, key.name), key.kind, key.variable?)))
-}
-
-pub(super) fn kind(key: &str) -> Option<ValueKind> {
-    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-    let section = SECTIONS.iter().find(|it| it.path == section)?;
-    section.keys().find(|it| it.name == name).map(|it| it.kind)
-}
-
-fn preset(preset: Preset) -> Value {
-    match preset {
-        Preset::Unset => Value::Unset,
-        Preset::Off => Value::Switch(false),
-        Preset::On => Value::Switch(true),
-        Preset::Text(it) => Value::Text(it.to_owned()),
-        Preset::Count(it) => Value::Count(it),
-        Preset::List(items) => Value::List(items.iter().map(|it| (*it).to_owned()).collect()),
-        Preset::Seconds(it) => Value::Seconds(Duration::from_secs(it)),
+impl KeySpec {
+    /// Its default.
+    pub(super) fn value(&self) -> Value {
+        match self.preset {
+            Preset::Unset => Value::Unset,
+            Preset::Off => Value::Switch(false),
+            Preset::On => Value::Switch(true),
+            Preset::Text(it) => Value::Text(it.to_owned()),
+            Preset::Count(it) => Value::Count(it),
+            Preset::List(items) => Value::List(items.iter().map(|it| (*it).to_owned()).collect()),
+            Preset::Seconds(it) => Value::Seconds(Duration::from_secs(it)),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::ValueKind;
+use super::keys::ValueKind;
 use crate::engines::{self, ENGINES};
 use crate::nearest;
 use crate::request::Mode;
@@ -25,7 +25,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What a variable or a flag says; else what was expected.
+    /// Reads the text of a variable or a flag; the error is what was expected.
     pub(super) fn from_text(kind: ValueKind, text: &str) -> Result<Self, String> {
         let expected = || expected(kind);
         match kind {
@@ -53,6 +53,37 @@ impl Value {
     }
 }
 
+/// The content of a value, where it is of that kind.
+impl Value {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(it) | Self::Secret(it) => Some(it),
+            _ => None,
+        }
+    }
+
+    pub(super) fn list(&self) -> Option<&[String]> {
+        match self {
+            Self::List(it) => Some(it),
+            _ => None,
+        }
+    }
+
+    pub(super) fn table(&self) -> Option<&BTreeMap<String, String>> {
+        match self {
+            Self::Table(it) => Some(it),
+            _ => None,
+        }
+    }
+
+    pub(super) fn seconds(&self) -> Option<Duration> {
+        match self {
+            Self::Seconds(it) => Some(*it),
+            _ => None,
+        }
+    }
+}
+
 /// The value that was probably meant, where a key takes one of a few.
 pub(super) fn meant(kind: ValueKind, text: &str) -> Option<&'static str> {
     match kind {
@@ -72,7 +103,7 @@ pub(super) fn meant(kind: ValueKind, text: &str) -> Option<&'static str> {
     }
 }
 
-/// What a key of this kind takes, for people.
+/// The values that a key of this kind takes, for error messages.
 pub(super) fn expected(kind: ValueKind) -> String {
     let one_of = |names: Vec<&str>| format!("one of {}", names.join(", "));
     match kind {

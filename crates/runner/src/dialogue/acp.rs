@@ -12,11 +12,11 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
 use formats::wire::acp::{self as wire, Initialized, Opened, SessionList, VERSION};
-use formats::wire::json_rpc::{self, AUTH_REQUIRED, Error, Params};
+use formats::wire::json_rpc::{self, AUTH_REQUIRED, Error, Message, Params};
 
 use self::asks::AcpAsk;
 use self::settings::SessionSettings;
-use super::rpc::{Rpc, RpcMessage};
+use super::rpc::{self, Rpc};
 use super::{Dialogue, NotSettled, Outbox, may_hold};
 use crate::request::{Answer, McpServer, Mode, Prompt, Request, Resume};
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ enum AcpRequest {
     List,
     /// The session; the id is known unless it is a new one.
     Open(Option<String>),
-    /// A setting, as people call it.
+    /// A setting, by its name for users.
     Setting {
         what: String,
         /// Without it the agent may do more than it should.
@@ -245,8 +245,8 @@ impl Acp {
         }
     }
 
-    /// Logs in by the method that was chosen, or by one that needs no user; tells the methods there
-    /// are when there is neither.
+    /// Logs in by the method that was chosen, or by one that needs no user; fails with a list of
+    /// the methods when there is neither.
     fn log_in(&mut self, error: Error, out: &mut Outbox) {
         self.has_logged_in = true;
         let methods = &self.agent.auth_methods;
@@ -263,26 +263,25 @@ impl Acp {
                 .request(AcpRequest::Login, "authenticate", params, out);
         }
         let ways: Vec<String> = methods.iter().map(messages::description).collect();
-        let mut text = error.text();
-        match (&self.login, method) {
+        let ways = ways.join(", or ");
+        let advice = match (&self.login, method) {
             (Some(_), Some(terminal)) => {
-                text = format!("{text}; log in first: {}", messages::description(terminal));
+                format!("; log in first: {}", messages::description(terminal))
             }
-            (Some(id), None) => {
-                text = format!("{text}; the agent has no login method `{id}`");
-                if !ways.is_empty() {
-                    text = format!("{text}, but: {}", ways.join(", or "));
-                }
+            (Some(id), None) if ways.is_empty() => {
+                format!("; the agent has no login method `{id}`")
             }
-            (None, _) if !ways.is_empty() => {
-                text = format!("{text}; log in first: {}", ways.join(", or "));
-                if methods.iter().any(|it| !messages::is_terminal(it)) {
-                    text += "; linkspan does it with the method that `auth_method` in \
-                             `[engines.acp.NAME]` of the config names";
-                }
+            (Some(id), None) => format!("; the agent has no login method `{id}`, but: {ways}"),
+            (None, _) if ways.is_empty() => String::new(),
+            (None, _) if methods.iter().all(messages::is_terminal) => {
+                format!("; log in first: {ways}")
             }
-            (None, _) => (),
-        }
+            (None, _) => format!(
+                "; log in first: {ways}; linkspan does it with the method that `auth_method` in \
+                 `[engines.acp.NAME]` of the config names"
+            ),
+        };
+        let text = error.text() + &advice;
         out.fail("authentication_required", text);
     }
 
@@ -331,13 +330,16 @@ impl Dialogue for Acp {
         if !may_hold(line, &["\"id\""]) {
             return;
         }
-        match self.rpc.read(line) {
-            Some(RpcMessage::Request { id, method, params }) => {
+        match rpc::read(line) {
+            Some(Message::Request { id, method, params }) => {
                 self.on_request(&id, &method, params, out)
             }
-            Some(RpcMessage::Result(asked, result)) => self.on_result(asked, result, out),
-            Some(RpcMessage::Error(asked, error)) => self.on_error(asked, error, out),
-            Some(RpcMessage::Notification { .. }) | None => (),
+            Some(Message::Answer { id, result }) => match (self.rpc.answered(&id), result) {
+                (Some(asked), Ok(result)) => self.on_result(asked, result, out),
+                (Some(asked), Err(error)) => self.on_error(asked, error, out),
+                (None, _) => (),
+            },
+            Some(Message::Notification { .. }) | None => (),
         }
     }
 

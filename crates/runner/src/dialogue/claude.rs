@@ -1,16 +1,16 @@
 //! Claude Code with `--input-format stream-json`: prompts as messages, the rest as control requests.
 //!
-//! Facts from recordings of Claude Code 2.1.325. Nothing has to be said first: `initialize` is
-//! optional, and every other request works without it; who has no prompt yet says it, because the
-//! program is silent otherwise, and to hear what it offers. Messages that are sent during a turn would be
-//! merged into one, so a prompt waits for the result of the one before it.
+//! Facts from recordings of Claude Code 2.1.325. `initialize` is optional, and every other request works without
+//! it; it is sent where there is no prompt yet, because the program is silent otherwise, and to learn what it
+//! offers. Messages that are sent during a turn would be merged into one, so a prompt waits for the result of
+//! the one before it.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, in_one_line, may_hold};
 use crate::request::{Answer, Image, Mode, Prompt};
@@ -78,87 +78,18 @@ struct ModelChoice {
     description: Option<String>,
 }
 
+/// The answer to a permission request. It is no [`Value`], because an input may be many megabytes.
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum OutboundMessage<'a> {
-    User {
-        message: UserMessage<'a>,
-    },
-    ControlRequest {
-        request_id: &'a str,
-        request: ControlCommand<'a>,
-    },
-    ControlResponse {
-        response: ControlReply<'a>,
-    },
-}
-
-#[derive(Serialize)]
-struct UserMessage<'a> {
-    role: &'static str,
-    content: UserContent<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum UserContent<'a> {
-    Text(&'a str),
-    Blocks(Vec<ContentBlock<'a>>),
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ContentBlock<'a> {
-    Text { text: &'a str },
-    Image { source: ImageSource<'a> },
-}
-
-#[derive(Serialize)]
-struct ImageSource<'a> {
+struct PermissionResponse<'a> {
     r#type: &'static str,
-    media_type: &'a str,
-    data: &'a str,
-}
-
-impl<'a> From<&'a Prompt> for UserContent<'a> {
-    fn from(prompt: &'a Prompt) -> Self {
-        if prompt.images.is_empty() {
-            return Self::Text(&prompt.text);
-        }
-        let image = |Image { media_type, data }: &'a Image| ContentBlock::Image {
-            source: ImageSource {
-                r#type: "base64",
-                media_type,
-                data,
-            },
-        };
-        let images = prompt.images.iter().map(image);
-        let text = &*prompt.text;
-        let text = (!text.is_empty()).then_some(ContentBlock::Text { text });
-        Self::Blocks(images.chain(text).collect())
-    }
+    response: ControlSuccess<'a>,
 }
 
 #[derive(Serialize)]
-#[serde(tag = "subtype", rename_all = "snake_case")]
-enum ControlCommand<'a> {
-    Initialize,
-    Interrupt,
-    SetModel { model: &'a str },
-    SetPermissionMode { mode: &'a str },
-}
-
-#[derive(Serialize)]
-#[serde(tag = "subtype", rename_all = "snake_case")]
-enum ControlReply<'a> {
-    Success {
-        request_id: &'a str,
-        response: Behavior<'a>,
-    },
-    Error {
-        request_id: &'a str,
-        error: &'a str,
-    },
+struct ControlSuccess<'a> {
+    subtype: &'static str,
+    request_id: &'a str,
+    response: Behavior<'a>,
 }
 
 #[derive(Serialize)]
@@ -173,6 +104,25 @@ enum Behavior<'a> {
     Deny {
         message: &'a str,
     },
+}
+
+/// Claude Code takes a text, or blocks with the images before it.
+fn content(prompt: &Prompt) -> Value {
+    if prompt.images.is_empty() {
+        return json!(prompt.text);
+    }
+    let image = |Image { media_type, data }: &Image| {
+        let source = json!({"type": "base64", "media_type": media_type, "data": data});
+        json!({"type": "image", "source": source})
+    };
+    let images = prompt.images.iter().map(image);
+    let text = (!prompt.text.is_empty()).then(|| json!({"type": "text", "text": prompt.text}));
+    images.chain(text).collect()
+}
+
+fn refuse(request_id: &str, error: &str, out: &mut Outbox) {
+    let response = json!({"subtype": "error", "request_id": request_id, "error": error});
+    out.send(&json!({"type": "control_response", "response": response}));
 }
 
 /// A change of the permissions that the agent suggests, as it travels.
@@ -211,23 +161,17 @@ impl Claude {
         }
     }
 
-    fn request(&mut self, wish: ControlCommand<'_>, out: &mut Outbox) -> String {
+    fn request(&mut self, request: Value, out: &mut Outbox) -> String {
         self.n_requests += 1;
-        let request_id = self.n_requests.to_string();
-        out.send(&OutboundMessage::ControlRequest {
-            request_id: &request_id,
-            request: wish,
-        });
-        request_id
+        let id = self.n_requests.to_string();
+        out.send(&json!({"type": "control_request", "request_id": id, "request": request}));
+        id
     }
 
     fn send_message(&mut self, prompt: &Prompt, out: &mut Outbox) {
         self.has_run = true;
-        let message = UserMessage {
-            role: "user",
-            content: prompt.into(),
-        };
-        out.send(&OutboundMessage::User { message });
+        let message = json!({"role": "user", "content": content(prompt)});
+        out.send(&json!({"type": "user", "message": message}));
     }
 
     fn on_permission_request(&mut self, id: &str, request: &ControlRequest<'_>, out: &mut Outbox) {
@@ -237,24 +181,18 @@ impl Claude {
             return;
         }
         // Hooks, dialogs and tools of the host: none were offered, and the agent waits for an answer.
-        out.send(&OutboundMessage::ControlResponse {
-            response: ControlReply::Error {
-                request_id: id,
-                error: &format!("unsupported request: {}", request.subtype),
-            },
-        });
+        refuse(
+            id,
+            &format!("unsupported request: {}", request.subtype),
+            out,
+        );
     }
 
     /// The run has ended. Its asks are settled with it, so no client will answer them.
     fn run_ended(&mut self, out: &mut Outbox) {
         self.has_run = false;
         for (id, _) in self.asks.drain() {
-            out.send(&OutboundMessage::ControlResponse {
-                response: ControlReply::Error {
-                    request_id: &id,
-                    error: "the run is over",
-                },
-            });
+            refuse(&id, "the run is over", out);
         }
         if let Some(prompt) = self.waiting.pop_front() {
             self.send_message(&prompt, out);
@@ -262,18 +200,18 @@ impl Claude {
     }
 
     fn on_response(&mut self, response: &ControlResponse<'_>, out: &mut Outbox) {
-        let wish = self.settings.remove(&*response.request_id);
-        if let (Some(wish), Some(error)) = (wish, &response.error) {
-            out.warn("not_set", format!("{wish} was not set: {error}"));
+        let setting = self.settings.remove(&*response.request_id);
+        if let (Some(setting), Some(error)) = (setting, &response.error) {
+            out.warn("not_set", format!("{setting} was not set: {error}"));
         }
-        let told = response.response.filter(|_| self.is_early);
-        if let Some(told) = told.and_then(|it| serde_json::from_str(it.get()).ok()) {
-            self.offered(told);
+        let result = response.response.filter(|_| self.is_early);
+        if let Some(result) = result.and_then(|it| serde_json::from_str(it.get()).ok()) {
+            self.offered(result);
         }
     }
 
-    fn offered(&mut self, told: InitializeResult) {
-        let InitializeResult { commands, models } = told;
+    fn offered(&mut self, result: InitializeResult) {
+        let InitializeResult { commands, models } = result;
         if commands.is_empty() && models.is_empty() {
             return;
         }
@@ -298,11 +236,12 @@ impl Claude {
 impl Dialogue for Claude {
     fn open(&mut self, out: &mut Outbox) {
         if self.is_early {
-            self.request(ControlCommand::Initialize, out);
+            self.request(json!({"subtype": "initialize"}), out);
         }
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
+        // Sub-agents have results, too; they name the call that started them.
         if !may_hold(line, &["\"control_", "\"result\""]) {
             return;
         }
@@ -332,7 +271,7 @@ impl Dialogue for Claude {
 
     fn interrupt(&mut self, out: &mut Outbox) -> bool {
         if self.has_run {
-            self.request(ControlCommand::Interrupt, out);
+            self.request(json!({"subtype": "interrupt"}), out);
         }
         self.has_run
     }
@@ -346,26 +285,23 @@ impl Dialogue for Claude {
     ) -> Result<(), NotSettled> {
         let suggestions = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
         let empty = RawValue::from_string("{}".to_owned()).expect("an empty object is JSON");
-        let changed = match answer {
-            Answer::Allow { input } | Answer::AllowAlways { input } => {
-                input.as_deref().map(in_one_line).transpose()?
-            }
-            Answer::Deny { .. } => None,
+        let (changed, suggestions) = match answer {
+            Answer::Allow { input } => (input, None),
+            Answer::AllowAlways { input } => (input, suggestions.as_deref()),
+            Answer::Deny { .. } => (&None, None),
         };
-        let lasting = match answer {
-            Answer::AllowAlways { .. } => suggestions.as_deref().and_then(for_the_session),
-            Answer::Allow { .. } | Answer::Deny { .. } => None,
-        };
-        let updated_input = changed.as_deref().or(input);
+        let changed = changed.as_deref().map(in_one_line).transpose()?;
         let response = match answer {
             Answer::Allow { .. } | Answer::AllowAlways { .. } => Behavior::Allow {
-                updated_input: updated_input.unwrap_or(&empty),
-                updated_permissions: lasting,
+                updated_input: changed.as_deref().or(input).unwrap_or(&empty),
+                updated_permissions: suggestions.and_then(for_the_session),
             },
             Answer::Deny { message } => Behavior::Deny { message },
         };
-        out.send(&OutboundMessage::ControlResponse {
-            response: ControlReply::Success {
+        out.send(&PermissionResponse {
+            r#type: "control_response",
+            response: ControlSuccess {
+                subtype: "success",
                 request_id: ask,
                 response,
             },
@@ -379,19 +315,19 @@ impl Dialogue for Claude {
     }
 
     fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
-        let id = self.request(ControlCommand::SetModel { model }, out);
+        let id = self.request(json!({"subtype": "set_model", "model": model}), out);
         self.settings.insert(id, format!("model `{model}`"));
         true
     }
 
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
         let mode = match mode {
-            // Whoever answers the asks makes the difference; not to ask needs a flag at the start.
+            // These differ in who answers the asks; not to ask needs a flag at the start.
             Mode::Ask | Mode::Allow | Mode::Deny | Mode::Listed => "default",
             Mode::AcceptEdits => "acceptEdits",
             Mode::Plan => "plan",
         };
-        let id = self.request(ControlCommand::SetPermissionMode { mode }, out);
+        let id = self.request(json!({"subtype": "set_permission_mode", "mode": mode}), out);
         self.settings
             .insert(id, format!("permission mode `{mode}`"));
         true

@@ -11,14 +11,15 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 
-use formats::wire::json_rpc::{Error, Params};
+use formats::wire::json_rpc::{Error, Message, Params};
 
 use self::asks::CodexAsk;
-use self::wire::{Limits, Notification, OpenThread, Thread, ThreadList, TurnLimits, TurnStarted};
-use super::rpc::{Rpc, RpcMessage};
+use self::wire::Notification;
+use super::rpc::{self, Rpc};
 use super::{Dialogue, NotSettled, Offer, Offers, Outbox, may_hold};
 use crate::request::{Answer, Mode, Permissions, Prompt, Request, Resume};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 #[derive(Debug)]
 pub struct Codex {
@@ -111,11 +112,11 @@ impl Codex {
             }
             CodexRequest::Login => self.begin(out),
             CodexRequest::Models => self.offered(result.read_or_default()),
-            CodexRequest::List => self.listed(result.read_or_default(), out),
-            CodexRequest::Open => self.opened(result.read_or_default(), out),
+            CodexRequest::List => self.listed(&result.read_or_default(), out),
+            CodexRequest::Open => self.opened(&result.read_or_default(), out),
             CodexRequest::Turn => {
-                let started: TurnStarted = result.read_or_default();
-                self.turn_started(started.turn.id, out);
+                let started: Value = result.read_or_default();
+                self.turn_started(wire::id_of(&started["turn"]), out);
             }
             CodexRequest::Interrupt => (),
         }
@@ -137,23 +138,17 @@ impl Codex {
     }
 
     fn log_in(&mut self, key: &ApiKey, out: &mut Outbox) {
-        let params = wire::LogIn::with(&key.0);
-        let shown = wire::LogIn::default();
-        self.rpc.ask_private(
-            CodexRequest::Login,
-            "account/login/start",
-            params,
-            shown,
-            out,
-        );
+        let params = json!({"type": "apiKey", "apiKey": key.0});
+        let shown = json!({"type": "apiKey"});
+        let method = "account/login/start";
+        (self.rpc).ask_private(CodexRequest::Login, method, params, shown, out);
     }
 
     fn begin(&mut self, out: &mut Outbox) {
         self.open_thread(out);
         if self.is_early {
-            let params = wire::ListModels {};
             self.rpc
-                .request(CodexRequest::Models, "model/list", params, out);
+                .request(CodexRequest::Models, "model/list", json!({}), out);
         }
     }
 
@@ -163,7 +158,7 @@ impl Codex {
             Resume::Session(id) => self.open_by("thread/resume", Some(id), out),
             Resume::Fork(id) => self.open_by("thread/fork", Some(id), out),
             Resume::Latest => {
-                let params = wire::ListThreads::newest(&self.cwd);
+                let params = wire::newest_thread(&self.cwd);
                 self.rpc
                     .request(CodexRequest::List, "thread/list", params, out);
             }
@@ -171,20 +166,21 @@ impl Codex {
     }
 
     fn open_by(&mut self, method: &str, thread: Option<String>, out: &mut Outbox) {
+        // The thread is opened with the present limits.
         self.has_changed = false;
-        let params = OpenThread {
-            exclude_turns: thread.as_ref().map(|_| true),
-            thread_id: thread,
-            cwd: &self.cwd,
-            limits: Limits::of(&self.permissions, self.sandbox.as_deref()),
-            model: self.model.take(),
-        };
+        let params = wire::open_thread(
+            thread.as_deref(),
+            &self.cwd,
+            &self.permissions,
+            self.sandbox.as_deref(),
+            self.model.take(),
+        );
         self.rpc.request(CodexRequest::Open, method, params, out);
     }
 
-    fn listed(&mut self, list: ThreadList, out: &mut Outbox) {
-        match list.data.into_iter().next() {
-            Some(newest) => self.open_by("thread/resume", Some(newest.id), out),
+    fn listed(&mut self, list: &Value, out: &mut Outbox) {
+        match list["data"].get(0) {
+            Some(newest) => self.open_by("thread/resume", Some(wire::id_of(newest)), out),
             None => {
                 let cwd = self.cwd.display();
                 let text = format!("no session of codex in `{cwd}`; start a new one");
@@ -207,8 +203,8 @@ impl Codex {
         };
     }
 
-    fn opened(&mut self, opened: wire::Opened, out: &mut Outbox) {
-        let Thread { id } = opened.thread;
+    fn opened(&mut self, opened: &Value, out: &mut Outbox) {
+        let id = wire::id_of(&opened["thread"]);
         if id.is_empty() {
             let text = "codex opened a thread without an id".to_owned();
             return out.fail("no_session", text);
@@ -226,9 +222,9 @@ impl Codex {
             let changes = wire::Changes {
                 model: self.model.take(),
                 limits: std::mem::take(&mut self.has_changed)
-                    .then(|| TurnLimits::of(&self.permissions, self.sandbox.as_deref())),
+                    .then_some((&self.permissions, self.sandbox.as_deref())),
             };
-            let params = wire::StartTurn::new(thread, &prompt, changes);
+            let params = wire::start_turn(thread, &prompt, changes);
             self.rpc
                 .request(CodexRequest::Turn, "turn/start", params, out);
         }
@@ -246,23 +242,21 @@ impl Codex {
 
     fn stop(&mut self, out: &mut Outbox) {
         if let (Some(thread_id), CodexTurn::Working { turn }) = (&self.thread, &self.run) {
-            let params = wire::Interrupt {
-                thread_id,
-                turn_id: turn,
-            };
+            let params = json!({"threadId": thread_id, "turnId": turn});
             self.rpc
                 .request(CodexRequest::Interrupt, "turn/interrupt", params, out);
         }
     }
 
-    fn on_notification(&mut self, method: &str, told: &Notification, out: &mut Outbox) {
-        if told.thread_id != self.thread {
+    fn on_notification(&mut self, method: &str, params: &Notification, out: &mut Outbox) {
+        // Sub-agents have threads of their own.
+        if params.thread_id != self.thread {
             return;
         }
         match method {
             "turn/completed" => self.run_ended(out),
             "serverRequest/resolved" => {
-                self.asks.remove(&told.request_id.to_string());
+                self.asks.remove(&params.request_id.to_string());
             }
             _ => (),
         }
@@ -278,7 +272,7 @@ impl Codex {
 
 impl Dialogue for Codex {
     fn open(&mut self, out: &mut Outbox) {
-        let params = wire::Initialize::default();
+        let params = wire::initialize();
         self.rpc
             .request(CodexRequest::Initialize, "initialize", params, out);
     }
@@ -289,17 +283,20 @@ impl Dialogue for Codex {
         if !may_hold(line, &["\"id\"", completed, resolved]) {
             return;
         }
-        match self.rpc.read(line) {
-            Some(RpcMessage::Request { id, method, params }) => {
+        match rpc::read(line) {
+            Some(Message::Request { id, method, params }) => {
                 self.on_request(&id, &method, params, out)
             }
-            Some(RpcMessage::Notification { method, params }) => {
+            Some(Message::Notification { method, params }) => {
                 if matches!(&*method, "turn/completed" | "serverRequest/resolved") {
                     self.on_notification(&method, &params.read_or_default(), out);
                 }
             }
-            Some(RpcMessage::Result(asked, result)) => self.on_result(asked, result, out),
-            Some(RpcMessage::Error(asked, error)) => self.on_error(&asked, error, out),
+            Some(Message::Answer { id, result }) => match (self.rpc.answered(&id), result) {
+                (Some(asked), Ok(result)) => self.on_result(asked, result, out),
+                (Some(asked), Err(error)) => self.on_error(&asked, error, out),
+                (None, _) => (),
+            },
             None => (),
         }
     }

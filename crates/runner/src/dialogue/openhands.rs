@@ -1,18 +1,19 @@
 //! OpenHands' SDK, through the shim that comes with linkspan: see `engines/openhands.rs`.
 //!
 //! The shim prints the SDK's own events. A run ends with an `execution_status`, after everything else
-//! of it. A call waits for an answer when that status says so, and OpenHands goes on when all calls of
+//! of it. A call waits for an answer when that status says so, and OpenHands continues when all calls of
 //! one response have theirs.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::{Dialogue, NotSettled, Outbox, may_hold};
 use crate::engines::EngineConfig;
-use crate::engines::openhands::{self, ShimLine};
+use crate::engines::openhands::{limits, open_line, prompt_line};
 use crate::request::{Answer, Mode, Prompt, Request};
 
 #[derive(Debug)]
@@ -34,7 +35,7 @@ struct ShimEvent<'a> {
     tool_call_id: Option<String>,
     action: Option<ShimAction<'a>>,
     key: Option<String>,
-    value: Option<&'a serde_json::value::RawValue>,
+    value: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +58,7 @@ impl OpenHands {
 
     fn send_line(&mut self, prompt: &Prompt, out: &mut Outbox) {
         self.has_run = true;
-        out.send(&ShimLine::prompt(prompt));
+        out.send(&prompt_line(prompt));
     }
 
     fn status(&mut self, status: &str, out: &mut Outbox) {
@@ -83,7 +84,7 @@ impl OpenHands {
 
 impl Dialogue for OpenHands {
     fn open(&mut self, out: &mut Outbox) {
-        out.send(&ShimLine::open(&self.config, &self.request));
+        out.send(&open_line(&self.config, &self.request));
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
@@ -128,7 +129,7 @@ impl Dialogue for OpenHands {
 
     fn interrupt(&mut self, out: &mut Outbox) -> bool {
         if self.has_run {
-            out.send(&ShimLine::Interrupt);
+            out.send(&json!({"type": "interrupt"}));
         }
         self.has_run
     }
@@ -142,33 +143,35 @@ impl Dialogue for OpenHands {
     ) -> Result<(), NotSettled> {
         let at = self.asks.iter().position(|it| it == ask);
         let at = at.ok_or(NotSettled::NotOpen)?;
-        let (allow, always, reason) = match answer {
+        let line = match answer {
             Answer::Allow { input: Some(_) } | Answer::AllowAlways { input: Some(_) } => {
                 return Err(NotSettled::FixedInput);
             }
-            Answer::Allow { input: None } => (true, false, None),
-            Answer::AllowAlways { input: None } => (true, true, None),
-            Answer::Deny { message } => (false, false, Some(message.as_str())),
+            Answer::Allow { input: None } => {
+                json!({"type": "answer", "call": ask, "allow": true})
+            }
+            // The same tool is not asked about again.
+            Answer::AllowAlways { input: None } => {
+                json!({"type": "answer", "call": ask, "allow": true, "always": true})
+            }
+            Answer::Deny { message } => {
+                json!({"type": "answer", "call": ask, "allow": false, "reason": message})
+            }
         };
         self.asks.remove(at);
-        out.send(&ShimLine::Answer {
-            call: ask,
-            allow,
-            always,
-            reason,
-        });
+        out.send(&line);
         Ok(())
     }
 
     fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
-        out.send(&ShimLine::Model { model });
+        out.send(&json!({"type": "model", "model": model}));
         true
     }
 
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
         self.request.permissions.mode = mode;
-        let permissions = openhands::limits(&self.config, &self.request);
-        out.send(&ShimLine::Permissions { permissions });
+        let permissions = limits(&self.config, &self.request);
+        out.send(&json!({"type": "permissions", "permissions": permissions}));
         true
     }
 }

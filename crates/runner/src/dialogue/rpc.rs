@@ -1,11 +1,8 @@
 //! The client's side of a JSON-RPC connection: which request waits for which answer.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use formats::wire::json_rpc::{
-    Call, Error, Failure, Id, METHOD_NOT_FOUND, Message, Params, Response,
-};
+use formats::wire::json_rpc::{Call, Error, Failure, Id, METHOD_NOT_FOUND, Message, Response};
 use serde::Serialize;
 
 use super::{Outbox, PrivateLine};
@@ -19,21 +16,6 @@ pub(super) struct Rpc<A> {
     asked: HashMap<u64, A>,
 }
 
-/// One message of the agent.
-pub(super) enum RpcMessage<'a, A> {
-    Request {
-        id: Id,
-        method: Cow<'a, str>,
-        params: Params<'a>,
-    },
-    Notification {
-        method: Cow<'a, str>,
-        params: Params<'a>,
-    },
-    Result(A, Params<'a>),
-    Error(A, Error),
-}
-
 impl<A> Rpc<A> {
     pub(super) fn new(version: Option<&'static str>) -> Self {
         Self {
@@ -43,19 +25,9 @@ impl<A> Rpc<A> {
         }
     }
 
-    /// Agents print all kinds of lines; what is no message means nothing here.
-    pub(super) fn read<'a>(&mut self, line: &'a str) -> Option<RpcMessage<'a, A>> {
-        Some(match Message::read(line.as_bytes()).ok()?? {
-            Message::Request { id, method, params } => RpcMessage::Request { id, method, params },
-            Message::Notification { method, params } => RpcMessage::Notification { method, params },
-            Message::Answer { id, result } => {
-                let asked = self.asked.remove(&id.json().parse().ok()?)?;
-                match result {
-                    Ok(result) => RpcMessage::Result(asked, result),
-                    Err(error) => RpcMessage::Error(asked, error),
-                }
-            }
-        })
+    /// What the request with this id was made for.
+    pub(super) fn answered(&mut self, id: &Id) -> Option<A> {
+        self.asked.remove(&id.json().parse().ok()?)
     }
 
     pub(super) fn request(
@@ -119,4 +91,9 @@ impl<A> Rpc<A> {
             error: Error::new(METHOD_NOT_FOUND, format!("method not found: {method}")),
         });
     }
+}
+
+/// Agents print all kinds of lines; those that are no messages are ignored.
+pub(super) fn read(line: &str) -> Option<Message<'_>> {
+    Message::read(line.as_bytes()).ok()?
 }

@@ -1,4 +1,4 @@
-//! Recorded conversations, held again: the agent's lines are played, and what is sent to it is
+//! Recorded conversations, replayed: the agent's lines are played, and what is sent to it is
 //! compared with what its host sent then. The reader watches, as it does in a live run.
 
 mod acp;
@@ -16,13 +16,13 @@ use serde_json::Value;
 use super::{Dialogue, NotSettled, Outbox, may_hold, sent};
 use crate::request::Answer;
 
-/// A dialogue, its reader, and what both have told so far.
+/// A dialogue, its reader, and what both have produced so far.
 struct DialogueTest {
     dialogue: Box<dyn Dialogue>,
     reader: Box<dyn Reader>,
     out: Outbox,
     sent: Vec<Value>,
-    told: String,
+    events: String,
     /// The inputs of the asks, by their ids.
     inputs: HashMap<String, Raw<'static>>,
 }
@@ -40,7 +40,7 @@ impl DialogueTest {
             reader: new(&config),
             out: Outbox::default(),
             sent: Vec::new(),
-            told: String::new(),
+            events: String::new(),
             inputs: HashMap::new(),
         };
         stage.act(|dialogue, out| dialogue.open(out));
@@ -48,12 +48,12 @@ impl DialogueTest {
     }
 
     /// The agent prints a line.
-    fn hear(&mut self, line: &str) {
+    fn receive(&mut self, line: &str) {
         self.read(line);
         self.act(|dialogue, out| dialogue.line(line, out));
     }
 
-    /// Whoever steers the dialogue does something.
+    /// The caller of the dialogue does something.
     fn act<T>(&mut self, act: impl FnOnce(&mut dyn Dialogue, &mut Outbox) -> T) -> T {
         let result = act(&mut *self.dialogue, &mut self.out);
         for line in std::mem::take(&mut self.out.lines) {
@@ -62,7 +62,7 @@ impl DialogueTest {
             self.sent.push(serde_json::from_str(&line).unwrap());
         }
         for warning in std::mem::take(&mut self.out.warnings) {
-            self.told += &format!("warning {}: {}\n", warning.code, warning.text);
+            self.events += &format!("warning {}: {}\n", warning.code, warning.text);
         }
         result
     }
@@ -74,7 +74,7 @@ impl DialogueTest {
     }
 
     /// What was sent since the last time: methods and their parameters, or answers.
-    fn said(&mut self) -> String {
+    fn take_sent(&mut self) -> String {
         let line = |it: Value| match it["method"].as_str() {
             Some(method) => format!("{method} {}\n", it["params"]),
             None => format!("{} {}{}\n", it["id"], it["result"], it["error"]),
@@ -89,15 +89,15 @@ impl DialogueTest {
 
     /// The process was ended.
     fn read_end(&mut self) {
-        let told = &mut self.told;
-        let mut sink = |event: &Event<'_>| write_event(event, told);
+        let events = &mut self.events;
+        let mut sink = |event: &Event<'_>| write_event(event, events);
         self.reader.end(&End::default(), &mut sink);
     }
 
     fn read(&mut self, frame: &str) {
-        let Self { told, inputs, .. } = self;
+        let Self { events, inputs, .. } = self;
         let mut sink = |event: &Event<'_>| {
-            write_event(event, told);
+            write_event(event, events);
             if let Body::AskOpened(ask) = &event.body
                 && let Some(input) = ask.input.clone()
             {
@@ -109,7 +109,7 @@ impl DialogueTest {
 }
 
 /// The events that a steering program acts on, one per line.
-fn write_event(event: &Event<'_>, told: &mut String) {
+fn write_event(event: &Event<'_>, events: &mut String) {
     let line = match &event.body {
         Body::RunStarted(_) => "run started".to_owned(),
         Body::SessionBound(it) => format!("session {:?} {}", it.how, it.native),
@@ -129,8 +129,8 @@ fn write_event(event: &Event<'_>, told: &mut String) {
         },
         _ => return,
     };
-    told.push_str(&line);
-    told.push('\n');
+    events.push_str(&line);
+    events.push('\n');
 }
 
 /// One message of a recording.

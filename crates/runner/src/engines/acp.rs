@@ -10,7 +10,6 @@ pub(super) const RULES: AgentRules = AgentRules::new(invocation, ALLOWED_TOOLS);
 
 /// Session, model and mode are chosen by messages; there is nothing to add to the command.
 fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
-    arguments::no_effort("acp", request)?;
     lists(&request.permissions)?;
     match (&request.resume, request.talk) {
         (_, Interaction::OneShot) => Err(Error::Unable {

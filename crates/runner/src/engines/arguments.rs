@@ -4,7 +4,6 @@
 //! words that travel as values of flags; one that could be read as a flag is refused.
 
 use super::Error;
-use crate::request::Request;
 
 /// Longer than any agent's id; a longer one is a mistake or an attack.
 const MAX_BYTES: usize = 512;
@@ -18,19 +17,7 @@ pub(super) fn model(model: &str) -> Result<&str, Error> {
     flag_value("the model", model)
 }
 
-/// For an engine that has no way to choose the effort: who asks for more expects it.
-pub(super) fn no_effort(engine: &'static str, request: &Request) -> Result<(), Error> {
-    match request.options.effort {
-        None => Ok(()),
-        Some(_) => Err(Error::Unable {
-            engine,
-            what: "choose the reasoning effort",
-            hint: "leave the effort out, or choose a model that thinks more",
-        }),
-    }
-}
-
-/// How much a model says, in Codex's words.
+/// The verbosities that Codex has.
 pub(crate) const VERBOSITIES: &[&str] = &["low", "medium", "high"];
 
 pub(super) fn verbosity(verbosity: &str) -> Result<&str, Error> {

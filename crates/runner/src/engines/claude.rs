@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::invocation::{PromptVia, allowed, prompt};
+use super::invocation::{PromptVia, allowed, mcp_servers, prompt};
 use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
 use crate::policy::SPECIAL;
-use crate::request::{Interaction, McpServer, McpVia, Mode, Request, Resume, SecretFile, Stdin};
+use crate::request::{Interaction, Mode, Request, Resume, SecretFile, Stdin};
 
 /// What `listed` allows when neither the caller nor the config has a list.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
@@ -69,7 +69,7 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
     if !request.mcp_servers.is_empty() {
         it.private = Some(SecretFile {
             flag: "--mcp-config",
-            text: servers(&request.mcp_servers).to_string(),
+            text: json!({ "mcpServers": mcp_servers(&request.mcp_servers, "type") }).to_string(),
         });
     }
     it.extra(config);
@@ -77,32 +77,6 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
         it.arg("--").arg(text);
     }
     Ok(it)
-}
-
-/// A config of servers, as a file of them would say it.
-fn servers(servers: &[McpServer]) -> Value {
-    fn object(pairs: &[(String, String)]) -> Value {
-        let pairs = pairs.iter().cloned();
-        pairs
-            .map(|(name, value)| (name, Value::from(value)))
-            .collect()
-    }
-    let server = |it: &McpServer| {
-        let how = match &it.via {
-            McpVia::Stdio { command, args, env } => {
-                json!({ "type": "stdio", "command": command, "args": args, "env": object(env) })
-            }
-            McpVia::Http { url, headers } => {
-                json!({ "type": "http", "url": url, "headers": object(headers) })
-            }
-            McpVia::Sse { url, headers } => {
-                json!({ "type": "sse", "url": url, "headers": object(headers) })
-            }
-        };
-        (it.name.clone(), how)
-    };
-    let servers: Value = servers.iter().map(server).collect();
-    json!({ "mcpServers": servers })
 }
 
 fn resume(it: &mut Invocation, resume: &Resume) -> Result<(), Error> {
@@ -146,7 +120,7 @@ fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) ->
     tools(it, "--disallowedTools", &request.permissions.deny)
 }
 
-/// What Claude Code is told over its user's own settings.
+/// Settings that override the user's own.
 fn settings(config: &EngineConfig, request: &Request) -> Map<String, Value> {
     let mut settings = Map::new();
     if let Some(style) = (request.options.output_style.as_ref()).or(config.output_style.as_ref()) {

@@ -1,6 +1,6 @@
 //! Codex: `codex exec` for one prompt, `codex app-server` to talk with it.
 //!
-//! Codex knows no lists of tools: a sandbox says what commands can do, and a policy says when it asks.
+//! Codex has no lists of tools: a sandbox limits what commands can do, and a policy decides when it asks.
 
 use super::invocation::{PromptVia, prompt};
 use super::login::{Key, Store};
@@ -29,7 +29,7 @@ pub(super) const LOGIN: Login = Login {
     has_billing: true,
 };
 
-/// Gives Codex the key that it is to use. The app server is told it by the dialogue; with this setting it
+/// Gives Codex the key that it is to use. The dialogue sends it to the app server; with this setting it
 /// keeps the key in memory, and leaves the user's `auth.json` alone.
 fn use_key(launch: &mut Launch, key: &Key, talk: Interaction) {
     match talk {
@@ -162,11 +162,11 @@ fn mcp_server(it: &mut Invocation, n: usize, server: &McpServer) -> Result<(), E
             of.insert("command".to_owned(), string(command));
             let args = args.iter().map(string).collect();
             of.insert("args".to_owned(), toml::Value::Array(args));
-            let (passed, told): (Vec<_>, Vec<_>) = env.iter().partition(|it| is_passed(&it.0));
-            let told = told
+            let (passed, plain): (Vec<_>, Vec<_>) = env.iter().partition(|it| is_passed(&it.0));
+            let plain = plain
                 .into_iter()
                 .map(|(name, value)| (name.clone(), string(value)));
-            of.insert("env".to_owned(), toml::Value::Table(told.collect()));
+            of.insert("env".to_owned(), toml::Value::Table(plain.collect()));
             if !passed.is_empty() {
                 let names = passed.iter().map(|(name, _)| string(name)).collect();
                 of.insert("env_vars".to_owned(), toml::Value::Array(names));

@@ -1,6 +1,6 @@
 //! Why an engine cannot be started as asked.
 
-use super::{ENGINES, REPLAYS, family};
+use super::{ENGINES, EngineOption, REPLAYS, family};
 use crate::nearest;
 use crate::process::NotFound;
 
@@ -36,6 +36,11 @@ pub enum Error {
         why: &'static str,
         shown: String,
     },
+    #[error("engine `{engine}` cannot choose the {}", option.text())]
+    NoOption {
+        engine: &'static str,
+        option: EngineOption,
+    },
     #[error("engine `{engine}` cannot {what}")]
     Unable {
         engine: &'static str,
@@ -59,6 +64,7 @@ impl Error {
             Self::NoneInstalled => Some(none_installed()),
             Self::NotFound { engine, .. } => Some(not_found(engine)),
             Self::BadValue { .. } => None,
+            Self::NoOption { option, .. } => Some(no_option(*option)),
             Self::Unable { hint, .. } => Some((*hint).to_owned()),
         }
     }
@@ -66,15 +72,12 @@ impl Error {
 
 /// All engines, and the one that was probably meant.
 fn unknown(name: &str) -> String {
-    let all = format!("engines: {}", names().join(", "));
+    let names: Vec<String> = ENGINES.iter().map(|it| value_of(it.name)).collect();
+    let all = format!("engines: {}", names.join(", "));
     match nearest(family(name), ENGINES.iter().map(|it| it.name)) {
         Some(it) => format!("did you mean `{}`? {all}", value_of(it)),
         None => all,
     }
-}
-
-fn names() -> Vec<String> {
-    ENGINES.iter().map(|it| value_of(it.name)).collect()
 }
 
 fn value_of(name: &str) -> String {
@@ -83,6 +86,12 @@ fn value_of(name: &str) -> String {
         Some(value) => format!("{name}:{value}"),
         None => name.to_owned(),
     }
+}
+
+fn no_option(option: EngineOption) -> String {
+    let engines: Vec<String> = option.engines().map(|it| value_of(it.name)).collect();
+    let engines = engines.join(", ");
+    format!("leave it out, or use an engine that has it: {engines}")
 }
 
 fn none_installed() -> String {

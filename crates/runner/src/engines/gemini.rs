@@ -38,7 +38,6 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
             hint: "write a policy file, and name it in `args` in the config: `--policy=FILE`",
         });
     }
-    arguments::no_effort("gemini", request)?;
     arguments::whole_tools(request.permissions.allow.as_deref().unwrap_or_default())?;
     let mut it = Invocation::new(Stdin::Closed);
     if request.talk == Interaction::OneShot {
@@ -76,7 +75,7 @@ fn session(resume: &Resume) -> Result<Option<&str>, Error> {
         Resume::Fork(_) => Err(Error::Unable {
             engine: "gemini",
             what: "fork a session",
-            hint: "go on with it instead, with `--resume`",
+            hint: "resume it instead, with `--resume`",
         }),
     }
 }

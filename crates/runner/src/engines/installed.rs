@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::select::{default_order, installable};
-use super::{Engine, EngineConfig};
+use super::select::default_order;
+use super::{ENGINES, Engine, EngineConfig};
 use crate::config::Config;
 use crate::process::NotFound;
 
@@ -39,54 +39,57 @@ pub fn first_of(survey: &[Installed]) -> Option<&'static str> {
     default_order().into_iter().find(is_installed)
 }
 
-/// Looks for every engine's program without asking any of them. Where others use the same program, it
-/// says nothing about the agent.
-pub fn find_installed(
-    config: &Config,
-    find: &dyn Fn(&str) -> Result<PathBuf, NotFound>,
-) -> Vec<Installed> {
-    let found = installable().map(|engine| {
-        let program = engine.program.as_ref();
-        let named = config.engine(engine.name).program;
-        let name = named.as_deref().or(program.map(|it| it.name));
-        let path = name.and_then(|it| find(it).ok());
-        Installed {
-            engine,
-            path: path.filter(|_| program.is_some_and(|it| !it.is_shared)),
-            version: None,
-        }
+/// Looks for every engine's program without starting any of them. A program that has other users is no sign of the
+/// agent.
+pub fn find_installed(config: &Config, find: &FindProgram<'_>) -> Vec<Installed> {
+    let found = programs(config, find).map(|(engine, _, path)| Installed {
+        engine,
+        path: path.filter(|_| !is_shared(engine)),
+        version: None,
     });
     found.collect()
 }
 
 /// Looks for every engine's program, and asks all of them for their versions at once.
-pub fn detect_installed(
-    config: &Config,
-    find: &dyn Fn(&str) -> Result<PathBuf, NotFound>,
-) -> Vec<Installed> {
+pub fn detect_installed(config: &Config, find: &FindProgram<'_>) -> Vec<Installed> {
     thread::scope(|scope| {
         let mut asked = Vec::new();
-        for engine in installable() {
-            let config = config.engine(engine.name);
-            let usual = engine.program.as_ref().map(|it| it.name);
-            let path = config.program.as_deref().or(usual);
-            let path = path.and_then(|it| find(it).ok());
-            let answer = path
-                .clone()
-                .map(|path| scope.spawn(move || version(engine, &path, &config)));
+        for (engine, config, path) in programs(config, find) {
+            let program = path.clone();
+            let answer = program.map(|it| scope.spawn(move || version(engine, &it, &config)));
             asked.push((engine, path, answer));
         }
         let answered = asked.into_iter().map(|(engine, path, answer)| {
             let version = answer.and_then(|it| it.join().ok().flatten());
-            let is_shared = engine.program.as_ref().is_some_and(|it| it.is_shared);
             Installed {
                 engine,
-                path: path.filter(|_| version.is_some() || !is_shared),
+                path: path.filter(|_| version.is_some() || !is_shared(engine)),
                 version,
             }
         });
         answered.collect()
     })
+}
+
+type FindProgram<'a> = dyn Fn(&str) -> Result<PathBuf, NotFound> + 'a;
+
+/// The engines that have a program, with their configs and where the program is.
+fn programs(
+    config: &Config,
+    find: &FindProgram<'_>,
+) -> impl Iterator<Item = (&'static Engine, EngineConfig, Option<PathBuf>)> {
+    let engines = ENGINES
+        .iter()
+        .filter_map(|it| Some((it, it.program.as_ref()?)));
+    engines.map(|(engine, program)| {
+        let config = config.engine(engine.name);
+        let path = find(config.program.as_deref().unwrap_or(program.name)).ok();
+        (engine, config, path)
+    })
+}
+
+fn is_shared(engine: &Engine) -> bool {
+    engine.program.as_ref().is_some_and(|it| it.is_shared)
 }
 
 fn version(engine: &Engine, path: &Path, config: &EngineConfig) -> Option<String> {

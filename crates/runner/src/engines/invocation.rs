@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::Billing;
-use crate::request::{Interaction, Mode, Request, SecretFile, Stdin};
+use serde_json::{Value, json};
 
-/// What the user's config says about one engine. Keys an engine does not have stay empty.
+use super::Billing;
+use crate::request::{Interaction, McpServer, McpVia, Mode, Request, SecretFile, Stdin};
+
+/// The user's config of one engine. Keys an engine does not have stay empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineConfig {
     /// A name to look for, or a path.
@@ -109,13 +111,35 @@ impl Mode {
 /// `listed` has a `default`. Planning runs nothing, and allowing everything needs no list.
 pub(super) fn allowed(config: &EngineConfig, request: &Request, default: &[&str]) -> Vec<String> {
     let permissions = &request.permissions;
-    let said = || permissions.allow.as_ref().or(config.allowed_tools.as_ref());
+    let list = || permissions.allow.as_ref().or(config.allowed_tools.as_ref());
     match permissions.mode {
         Mode::Plan | Mode::Allow => Vec::new(),
-        Mode::Deny | Mode::Ask | Mode::AcceptEdits => said().cloned().unwrap_or_default(),
-        Mode::Listed => match said() {
+        Mode::Deny | Mode::Ask | Mode::AcceptEdits => list().cloned().unwrap_or_default(),
+        Mode::Listed => match list() {
             Some(list) => list.clone(),
             None => default.iter().map(|it| (*it).to_owned()).collect(),
         },
     }
+}
+
+/// MCP servers by name, as configs have them; `tag` is the key of the transport.
+pub(super) fn mcp_servers(servers: &[McpServer], tag: &str) -> Value {
+    let object = |pairs: &[(String, String)]| -> Value { pairs.iter().cloned().collect() };
+    let server = |it: &McpServer| {
+        let (transport, mut server) = match &it.via {
+            McpVia::Stdio { command, args, env } => {
+                let server = json!({ "command": command, "args": args, "env": object(env) });
+                ("stdio", server)
+            }
+            McpVia::Http { url, headers } => {
+                ("http", json!({ "url": url, "headers": object(headers) }))
+            }
+            McpVia::Sse { url, headers } => {
+                ("sse", json!({ "url": url, "headers": object(headers) }))
+            }
+        };
+        server[tag] = json!(transport);
+        (it.name.clone(), server)
+    };
+    servers.iter().map(server).collect()
 }

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 
 use super::select::SelectedAgent;
 use super::{Error, Found, Machine};
-use crate::agent::{Backend, Limits, ResumePoint, Setup};
-use crate::config::Config;
+use crate::agent::{Backend, Limits, Setup};
 use crate::dialogue::Dialogue;
 use crate::locks::Locks;
 use crate::permissions::MODES;
-use crate::process::{GracePeriods, Guard, NotFound};
+use crate::process::{Guard, NotFound};
 use crate::request::{Interaction, Mode, Request, Resume};
-use crate::state::new_id;
 
 /// What a start needs besides the request.
 #[derive(Clone, Debug)]
@@ -57,7 +55,7 @@ impl SelectedAgent {
             Resume::Fork(id) => (Some(id.clone()), None),
             Resume::Fresh | Resume::Latest => (None, None),
         };
-        let work = match request.talk {
+        let backend = match request.talk {
             Interaction::OneShot => Backend::OneShot {
                 launch,
                 guard,
@@ -71,20 +69,13 @@ impl SelectedAgent {
                 dialogue: self.dialogue(request, used.and_then(|it| it.value.to_str())),
             },
         };
+        let (engine, format) = (self.label().to_owned(), self.format(request.talk));
         Ok(Setup {
-            engine: self.label().to_owned(),
-            session: new_id(),
-            format: self.format(request.talk),
             expect,
             in_use,
             is_fork: matches!(request.resume, Resume::Fork(_)),
-            resume_point: ResumePoint::default(),
-            announced: None,
             is_latest: request.resume == Resume::Latest,
-            backend: work,
-            limits: around.limits,
             locks: around.locks,
-            lock: None,
             holder: around.holder,
             no_wait: around.no_wait,
             login_hint: (key.as_ref()).and_then(|(login, chosen)| {
@@ -98,6 +89,7 @@ impl SelectedAgent {
             notice: (key.as_ref())
                 .and_then(|(login, chosen)| chosen.notice(name, self.engine.summary, login)),
             modes: self.modes(request),
+            ..Setup::new(engine, format, backend, around.limits)
         })
     }
 
@@ -139,19 +131,5 @@ impl SelectedAgent {
         let now = fixed(request.permissions.mode);
         let modes = MODES.iter().map(|it| it.mode);
         modes.filter(|it| fixed(*it) == now).collect()
-    }
-}
-
-impl From<&Config> for Limits {
-    fn from(config: &Config) -> Self {
-        let timeouts = config.timeouts();
-        Self {
-            start: timeouts.start,
-            idle: timeouts.idle,
-            patience: GracePeriods {
-                interrupted: timeouts.interrupt_grace,
-                terminated: timeouts.terminate_grace,
-            },
-        }
     }
 }

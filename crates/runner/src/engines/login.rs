@@ -35,7 +35,7 @@ pub struct Login {
     pub has_billing: bool,
 }
 
-/// A setting of an agent's own config (TOML, in its folder) that says where its login is.
+/// A setting of an agent's own config (TOML, in its folder) that names the place of its login.
 #[derive(Debug)]
 pub struct Store {
     pub file: &'static str,
@@ -92,13 +92,13 @@ impl fmt::Debug for Machine<'_> {
 pub(super) enum KeyUse {
     /// There is none to decide about.
     Nothing,
-    /// It is used because the user says so.
+    /// It is used because the config asks for it.
     Wanted(Key),
     /// It is handed on, because there is no login.
     HandedOn(Key),
     /// It is withheld: there is a login.
     Withheld,
-    /// It is withheld because the user says so.
+    /// It is withheld because the config asks for it.
     Refused,
 }
 
@@ -185,7 +185,7 @@ impl Login {
         folder.is_some_and(|it| (seen.machine.exists)(&it.join(self.file)))
     }
 
-    /// Whether there may be a login that nobody but the agent can see.
+    /// Whether there may be a login that only the agent can see.
     fn is_elsewhere(&self, seen: &Seen<'_>) -> bool {
         let Some((store, folder)) = self.store.as_ref().zip(self.folder(seen)) else {
             return false;
@@ -232,7 +232,7 @@ impl KeyUse {
         }
     }
 
-    /// What the user is told at the start. `product` is what people call the engine.
+    /// The notice at the start. `product` is the name of the engine for users.
     pub(super) fn notice(&self, engine: &str, product: &str, login: &Login) -> Option<String> {
         let set = format!("engines.{engine}.use_api_billing");
         match self {
@@ -414,7 +414,7 @@ mod tests {
     fn the_notice_names_the_key_in_use() {
         let notice = |it: &KeyUse| it.notice("agent", "The Agent", &LOGIN).unwrap_or_default();
         let hint = |it: &KeyUse| it.hint("agent", &LOGIN).unwrap_or_default();
-        let said = [
+        let messages = [
             KeyUse::Nothing,
             KeyUse::Wanted(key("API_KEY")),
             KeyUse::HandedOn(key("OTHER_KEY")),
@@ -439,7 +439,7 @@ mod tests {
               
               API_KEY is withheld from the agent; set `engines.agent.use_api_billing = true` in the config to use it
         "#]]
-        .assert_eq(&said.concat());
+        .assert_eq(&messages.concat());
         assert_eq!(
             LOGIN.hint(),
             "log in with `agent login`, or set `API_KEY` or `OTHER_KEY`"

@@ -9,7 +9,7 @@ use super::invocation::allowed;
 use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
 use crate::request::{Interaction, Mode, Request, Resume, Stdin};
 
-/// Its own config says which provider it uses, and how.
+/// Its own config chooses the provider and the login.
 pub(super) const LOGIN: Login = Login {
     command: "opencode auth login",
     terminal_args: &["auth", "login"],
@@ -61,7 +61,6 @@ pub(super) const RULES: AgentRules = AgentRules {
 };
 
 fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
-    arguments::no_effort("opencode", request)?;
     let mut it = match request.talk {
         Interaction::OneShot => run(config, request)?,
         Interaction::Dialogue => acp(config, request)?,
@@ -151,7 +150,7 @@ fn list(rules: &mut Map<String, Value>, tools: &[String], rule: &str) -> Result<
         };
         let patterns = rules.entry(own_name(name)).or_insert_with(|| json!({}));
         if pattern == "*" {
-            // What was said of some commands before would be an exception otherwise.
+            // Earlier rules for some commands would be exceptions otherwise.
             *patterns = json!({});
         }
         patterns[pattern] = json!(rule);

@@ -11,6 +11,7 @@ use super::{
     Recording,
 };
 use crate::config::Config;
+use crate::options::RunOptions;
 use crate::process::NotFound;
 use crate::request::{Launch, Mode, Permissions, Request};
 
@@ -30,7 +31,7 @@ pub enum Selected {
     Replay(Recording),
 }
 
-/// An agent, and what the config says about it.
+/// An agent with its config.
 #[derive(Clone, Debug)]
 pub struct SelectedAgent {
     pub engine: &'static Engine,
@@ -41,17 +42,18 @@ pub struct SelectedAgent {
 }
 
 impl Selected {
-    /// The name of its row, without a value.
-    pub fn family(&self) -> &'static str {
-        match self {
-            Self::Agent(agent) => agent.engine.name,
-            Self::Responses(_) => RESPONSES,
-            Self::Replay(_) => REPLAY,
-        }
+    pub fn engine(&self) -> &'static Engine {
+        let row = match self {
+            Self::Agent(agent) => return agent.engine,
+            Self::Responses(_) => super::find(RESPONSES),
+            Self::Replay(_) => super::find(REPLAY),
+        };
+        row.expect("the table has a row for every kind of engine")
     }
 
-    /// Fails on lists of tools that mean nothing to it: who allows a tool expects it to run.
-    pub fn check_lists(&self, allow: &[String]) -> Result<(), Error> {
+    /// Fails on options that mean nothing to it: a caller who allows a tool expects it to run.
+    pub fn check_options(&self, options: &RunOptions) -> Result<(), Error> {
+        self.engine().check_options(options)?;
         let hint = match self {
             Self::Agent(_) => return Ok(()),
             Self::Responses(_) => {
@@ -59,10 +61,10 @@ impl Selected {
             }
             Self::Replay(_) => "a recording runs no tools: leave `--allow` out",
         };
-        match allow {
-            [] => Ok(()),
-            _ => Err(Error::Unable {
-                engine: self.family(),
+        match options.allow.as_deref() {
+            None | Some([]) => Ok(()),
+            Some(_) => Err(Error::Unable {
+                engine: self.engine().name,
                 what: "run the tools that are allowed",
                 hint,
             }),
@@ -171,6 +173,7 @@ impl SelectedAgent {
         Ok(Launch {
             program: path,
             args: it.args,
+            // Later ones win: the user's config has the last word.
             env: usual.chain(it.env).chain(own).collect(),
             env_remove: it.env_remove,
             cwd: request.cwd.clone(),
@@ -182,7 +185,7 @@ impl SelectedAgent {
     /// The tools that run without a question: those of the caller or of the config; `listed` has a
     /// default.
     pub fn list(&self, permissions: &Permissions) -> Vec<String> {
-        let said = permissions
+        let list = permissions
             .allow
             .as_ref()
             .or(self.config.allowed_tools.as_ref());
@@ -190,13 +193,13 @@ impl SelectedAgent {
             Mode::Listed => self.rules.allowed_tools,
             Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow => &[],
         };
-        match said {
+        match list {
             Some(list) => list.clone(),
             None => default.iter().map(|it| (*it).to_owned()).collect(),
         }
     }
 
-    /// The same for people; none when nothing does.
+    /// The same as text for users; none when nothing runs.
     pub fn listed(&self, permissions: &Permissions) -> Option<String> {
         let list = self.list(permissions);
         match (list.is_empty(), self.rules.sandbox) {
@@ -214,9 +217,4 @@ impl SelectedAgent {
         let usual = self.engine.program.as_ref().map(|it| it.name);
         self.config.program.as_deref().or(usual)
     }
-}
-
-/// The row of an engine that has a program of its own.
-pub(super) fn installable() -> impl Iterator<Item = &'static Engine> {
-    ENGINES.iter().filter(|it| it.program.is_some())
 }

@@ -4,6 +4,7 @@ mod codex;
 mod hostile;
 mod lists;
 mod manual;
+mod options;
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -304,7 +305,9 @@ fn engines_are_called_by_name_and_some_with_a_value() {
                     it.config.args
                 )
             }
-            Ok(Selected::Responses(it)) => format!("{name} → {} {}\n", it.provider, it.url()),
+            Ok(Selected::Responses(it)) => {
+                format!("{name} → {} {}\n", it.provider, it.url())
+            }
             Ok(Selected::Replay(Recording::Bundled(it))) => {
                 format!("{name} → bundled {}\n", it.name)
             }
@@ -457,13 +460,6 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
         /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual --settings '{"useAutoModeDuringPlan":false}' <open --mcp-config=<<<{"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"CODEX_KEY":"c","KEY":"k","MODE":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}
         KEY=k LINKSPAN_MCP_1_0_TOKEN='Bearer x' /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { CODEX_KEY = "c", MODE = "v" }, env_vars = ["KEY"] }' -c 'mcp_servers.web={ env_http_headers = { Authorization = "LINKSPAN_MCP_1_0_TOKEN" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
     "#]].assert_eq(&text);
-    for name in ["opencode", "gemini", "acp:/bin/agent"] {
-        let line = launch_line(&launch(name, &none, &request));
-        assert!(
-            line.contains("cannot choose the reasoning effort"),
-            "{line}"
-        );
-    }
     request.mcp_servers[1].name = "a.b".to_owned();
     expect![
         "error: the name of an MCP server has more than letters, digits, `_` and `-`: `a.b`; hint: "

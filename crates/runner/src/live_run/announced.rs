@@ -15,45 +15,28 @@ pub(super) struct Announced {
     run: RunId<'static>,
     /// As the reader calls it, once it has begun there.
     of_reader: Option<RunId<'static>>,
-    echo: Echo,
-}
-
-/// The prompt as the agent's stream repeats it.
-#[derive(Debug)]
-enum Echo {
-    /// It may come.
-    Expected { prompt: String },
-    /// It is on its way, under this id.
-    Open {
-        prompt: String,
-        item: ItemId<'static>,
-    },
-    /// It has come, or never will.
-    Over,
+    /// The prompt, while the agent's stream may repeat it.
+    prompt: Option<String>,
+    /// The item that repeats it, while it is open.
+    echo: Option<ItemId<'static>>,
 }
 
 impl LiveRun {
     /// The run that starts now was announced, with its prompt.
     pub(crate) fn set_announced(&mut self, run: RunId<'static>) {
         self.is_prompted = true;
-        self.client = None;
         self.run = Some(run.clone());
-        let prompt = self.prompt.take();
+        let prompt = self.prompt.take().filter(|it| it.is_echoed);
         self.n_prompts += 1;
-        let echo = match prompt {
-            Some(prompt) if prompt.is_echoed => Echo::Expected {
-                prompt: prompt.text,
-            },
-            Some(_) | None => Echo::Over,
-        };
         self.announced = Some(Announced {
             run,
             of_reader: None,
-            echo,
+            prompt: prompt.map(|it| it.text),
+            echo: None,
         });
     }
 
-    /// The run is told to stop.
+    /// The run is being aborted.
     pub(crate) fn stops(&mut self) {
         let announced = self.announced.as_ref();
         self.is_stopped_early |= announced.is_some_and(|it| it.of_reader.is_none());
@@ -75,13 +58,10 @@ impl Announced {
                 self.of_reader = event.run.clone().map(RunId::into_owned);
                 true
             }
-            Body::ItemOpened(item) if is_prompt(event, item) => {
-                let Echo::Expected { prompt } = &mut self.echo else {
-                    return false;
-                };
-                let prompt = std::mem::take(prompt);
-                let item = item.id().clone().into_owned();
-                self.echo = Echo::Open { prompt, item };
+            Body::ItemOpened(item)
+                if is_prompt(event, item) && self.prompt.is_some() && self.echo.is_none() =>
+            {
+                self.echo = Some(item.id().clone().into_owned());
                 true
             }
             Body::ItemUpdated(item) => self.is_echo(item.id()),
@@ -100,23 +80,17 @@ impl Announced {
     }
 
     fn is_echo(&self, id: &ItemId<'_>) -> bool {
-        matches!(&self.echo, Echo::Open { item, .. } if item == id)
+        self.echo.as_ref() == Some(id)
     }
 
     /// The echo is complete: true when it differs from the prompt and has to be emitted.
     fn is_other(&mut self, closed: &ItemClosed<'_>) -> Option<bool> {
-        match std::mem::replace(&mut self.echo, Echo::Over) {
-            Echo::Open { prompt, item } if item == *closed.item.id() => {
-                let Item::Message(message) = &closed.item else {
-                    return Some(true);
-                };
-                Some(message.text.to_str().trim() != prompt.trim() || !message.parts.is_empty())
-            }
-            echo => {
-                self.echo = echo;
-                None
-            }
-        }
+        self.echo.take_if(|it| *it == *closed.item.id())?;
+        let prompt = self.prompt.take()?;
+        let Item::Message(message) = &closed.item else {
+            return Some(true);
+        };
+        Some(message.text.to_str().trim() != prompt.trim() || !message.parts.is_empty())
     }
 }
 

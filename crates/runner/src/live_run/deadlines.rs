@@ -11,9 +11,9 @@ use crate::policy::PendingAsk;
 /// What is known of the deadlines of a session's asks.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    /// For how long what is asked next may wait.
+    /// For how long the next asks may wait.
     limit: Option<AskLimit>,
-    /// The open asks that have one. Their events have told it, so a later limit changes nothing.
+    /// The open asks that have one. It is in their events, so a later limit changes nothing.
     due: Vec<Due>,
 }
 
@@ -68,7 +68,7 @@ impl LiveRun {
         }
     }
 
-    /// The deadline that an ask has here. One that a recording tells is long over.
+    /// The deadline that an ask has here. One from a recording has long passed.
     pub(super) fn ask_deadline(&self, ask: &Ask<'_>, now: Now) -> Option<Deadline> {
         let limit = self.deadlines.limit;
         limit.map(|it| it.deadline(ask.kind, now.at))

@@ -1,4 +1,4 @@
-//! Why an agent ended, where its stream does not say: what was done to it, and its last words on stderr.
+//! Why an agent ended, where its stream does not say: what was done to it, and the end of its stderr.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ impl EndReason {
         let stderr = self.stderr.trim();
         let mut native = None;
         let (code, message) = match (&self.cause, before) {
-            // The agent has said that it wants a login; its log of the refusal adds nothing.
+            // The agent has asked for a login; its log of the refusal adds nothing.
             (Some((code, message)), _) if code == LOGIN_REQUIRED => {
                 (Cow::Owned(code.clone()), message.clone())
             }
@@ -46,8 +46,8 @@ impl EndReason {
     }
 }
 
-/// How the process ended, explained by its last words. A line that calls itself the error leads, and what
-/// follows it; otherwise the words follow in the order in which they were said.
+/// How the process ended, explained by the end of stderr. A line that calls itself the error leads, and what
+/// follows it; otherwise stderr follows in its order.
 fn explained(exit: &str, stderr: &str) -> String {
     let mut words = without_warnings(stderr);
     if words.is_empty() {

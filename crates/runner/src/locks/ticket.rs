@@ -1,7 +1,7 @@
 //! Tickets: one file for each place in a queue, named by session and number. Everything here blocks.
 //!
 //! The file `queue` holds the last number, and is locked while the next one is drawn. Numbers are
-//! never reused, so removing the ticket of a dead owner, however late, never hits a living one.
+//! never reused, so removing the ticket of a dead owner, however late, never removes that of a living one.
 //! Owners remove their ticket before they unlock it: a ticket that is free but still there belongs
 //! to a dead one.
 //!
@@ -67,14 +67,14 @@ impl SessionKey {
     }
 }
 
-/// What a file of a session stands for.
+/// The purpose of a file of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TicketKind {
     /// Its owner writes the session: exclusive.
     Write,
     /// Its owner reads the session, as others may at the same time.
     Read,
-    /// The agent of its owner knows the session by heart and does nothing.
+    /// The agent of its owner has the session in memory and is idle.
     Idle,
 }
 
@@ -158,9 +158,7 @@ impl IdleNote {
         let mut path = ticket.path.clone().into_os_string();
         path.push(TicketKind::Idle.suffix());
         let path = PathBuf::from(path);
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(true).mode(0o600);
-        let file = options.open(&path)?;
+        let file = create(&path)?;
         Ok(Self { path, file })
     }
 }
@@ -193,7 +191,7 @@ impl Drop for Ticket {
     }
 }
 
-/// What a ticket says, line by line.
+/// A line of a ticket.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum TicketLine {
@@ -256,9 +254,7 @@ fn count(queue: &File, highest: u64) -> io::Result<u64> {
 }
 
 fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
-    let mut options = OpenOptions::new();
-    options.append(true).create_new(true).mode(0o600);
-    let file = options.open(&path)?;
+    let file = create(&path)?;
     let ticket = Ticket { path, file };
     lock(|| ticket.file.lock())?;
     let owner = TicketLine::Owner {
@@ -268,6 +264,12 @@ fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
     };
     write_line(&ticket.file, &owner)?;
     Ok(ticket)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true).mode(0o600);
+    options.open(path)
 }
 
 /// The owner of a ticket, if it or its agent is alive.

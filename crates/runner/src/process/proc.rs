@@ -1,4 +1,4 @@
-//! What Linux tells about processes under `/proc`.
+//! Processes as Linux lists them under `/proc`.
 
 use std::fs;
 

@@ -3,66 +3,40 @@
 
 use std::ops::Range;
 
-/// A kind of key: how it begins, and what follows.
-struct Shape {
-    prefix: &'static str,
-    /// How many characters follow at least.
-    min: usize,
-    /// Words that are no keys have the same prefix: there has to be a digit or a capital letter.
-    is_wordlike: bool,
-}
-
-const fn shape(prefix: &'static str, min: usize) -> Shape {
-    Shape {
-        prefix,
-        min,
-        is_wordlike: false,
-    }
-}
-
-/// Keys consist of letters, digits, `_` and `-`.
-const SHAPES: &[Shape] = &[
-    Shape {
-        prefix: "sk-",
-        min: 16,
-        is_wordlike: true,
-    },
-    shape("sk_live_", 16),
-    shape("sk_test_", 16),
-    shape("rk_live_", 16),
-    shape("ghp_", 20),
-    shape("gho_", 20),
-    shape("ghu_", 20),
-    shape("ghs_", 20),
-    shape("ghr_", 20),
-    shape("github_pat_", 20),
-    shape("glpat-", 16),
-    shape("xoxa-", 10),
-    shape("xoxb-", 10),
-    shape("xoxc-", 10),
-    shape("xoxd-", 10),
-    shape("xoxe-", 10),
-    shape("xoxe.", 10),
-    shape("xoxo-", 10),
-    shape("xoxp-", 10),
-    shape("xoxr-", 10),
-    shape("xoxs-", 10),
-    shape("xapp-", 10),
-    shape("AKIA", 16),
-    shape("ASIA", 16),
-    shape("AIza", 30),
-    shape("ya29.", 20),
-    Shape {
-        prefix: "npm_",
-        min: 30,
-        is_wordlike: true,
-    },
-    Shape {
-        prefix: "hf_",
-        min: 30,
-        is_wordlike: true,
-    },
+/// How keys begin, and how many characters follow at least. Keys consist of letters, digits, `_` and `-`.
+const SHAPES: &[(&str, usize)] = &[
+    ("sk-", 16),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("rk_live_", 16),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghu_", 20),
+    ("ghs_", 20),
+    ("ghr_", 20),
+    ("github_pat_", 20),
+    ("glpat-", 16),
+    ("xoxa-", 10),
+    ("xoxb-", 10),
+    ("xoxc-", 10),
+    ("xoxd-", 10),
+    ("xoxe-", 10),
+    ("xoxe.", 10),
+    ("xoxo-", 10),
+    ("xoxp-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("xapp-", 10),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("AIza", 30),
+    ("ya29.", 20),
+    ("npm_", 30),
+    ("hf_", 30),
 ];
+
+/// Ordinary words have these prefixes, too: a key has a digit or a capital letter besides.
+const WORDLIKE: &[&str] = &["sk-", "npm_", "hf_"];
 
 /// The parts of a JSON Web Token: the first two are JSON objects in base64.
 const TOKEN: &str = "eyJ";
@@ -95,7 +69,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
 pub(super) fn cut_off(text: &str) -> Option<usize> {
     let tail = text.len() - text.bytes().rev().take_while(|it| is_key(*it)).count();
     let word = &text[tail..];
-    let prefixes = SHAPES.iter().map(|it| it.prefix).chain([TOKEN]);
+    let prefixes = SHAPES.iter().map(|it| it.0).chain([TOKEN]);
     let mut begun = prefixes.filter_map(|it| word.strip_prefix(it));
     begun.any(|rest| rest.len() >= MIN_PIECE).then_some(tail)
 }
@@ -116,12 +90,12 @@ fn length(text: &str, is_part: impl Fn(u8) -> bool) -> usize {
 
 /// A key with the prefix of its vendor.
 fn key(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
-    let fits = |shape: &Shape| {
-        let rest = text[start..].strip_prefix(shape.prefix)?;
+    let fits = |(prefix, min): &(&str, usize)| {
+        let rest = text[start..].strip_prefix(prefix)?;
         let n = length(rest, is_key);
         let is_mixed = |it: u8| it.is_ascii_digit() || it.is_ascii_uppercase();
-        let is_key = n >= shape.min && (!shape.is_wordlike || rest[..n].bytes().any(is_mixed));
-        is_key.then_some(start..(start + shape.prefix.len() + n).max(end))
+        let is_word = WORDLIKE.contains(prefix) && !rest[..n].bytes().any(is_mixed);
+        (n >= *min && !is_word).then_some(start..(start + prefix.len() + n).max(end))
     };
     SHAPES.iter().find_map(fits)
 }
@@ -166,7 +140,7 @@ pub(super) fn is_plain_address(value: &str) -> bool {
         return false;
     };
     let is_scheme = |it: char| it.is_ascii_alphanumeric() || "+.-".contains(it);
-    let is_short = |it: &str| it.len() <= 16 && it.chars().all(is_scheme_or_underscore);
+    let is_short = |it: &str| it.len() <= 16 && it.chars().all(|it| is_scheme(it) || it == '_');
     let mut parts = rest.split('/');
     let host = parts.next().unwrap_or_default();
     !scheme.is_empty()
@@ -174,10 +148,6 @@ pub(super) fn is_plain_address(value: &str) -> bool {
         && !host.is_empty()
         && host.chars().all(|it| is_scheme(it) || "[]:".contains(it))
         && parts.all(is_short)
-}
-
-fn is_scheme_or_underscore(it: char) -> bool {
-    it.is_ascii_alphanumeric() || "+.-_".contains(it)
 }
 
 #[cfg(test)]

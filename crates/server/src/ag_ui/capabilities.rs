@@ -12,7 +12,7 @@ pub(super) fn of(engine: &str, settings: &Config) -> Result<Value> {
     let can = row.map(|it| it.capabilities).unwrap_or_default();
     let (is_model, provider) = match &selected {
         Selected::Responses(endpoint) => (true, endpoint.provider.name()),
-        Selected::Agent(_) | Selected::Replay(_) => (false, selected.family()),
+        Selected::Agent(_) | Selected::Replay(_) => (false, selected.engine().name),
     };
     Ok(json!({
         "identity": {

@@ -147,6 +147,21 @@ async fn errors_are_json() {
             "bad_engine",
         ),
         (
+            json!({ "prompt": "x", "engine": "acp:/nowhere/agent" }),
+            400,
+            "bad_engine",
+        ),
+        (
+            json!({ "prompt": "x", "engine": "replay:nosuch.jsonl" }),
+            400,
+            "bad_recording",
+        ),
+        (
+            json!({ "prompt": "x", "engine": "replay:tools", "effort": "high" }),
+            400,
+            "bad_engine",
+        ),
+        (
             json!({ "prompt": "x", "engine": "replay:tools", "cwd": "src/none" }),
             400,
             "bad_directory",

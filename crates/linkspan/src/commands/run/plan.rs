@@ -69,8 +69,8 @@ impl RunPlan {
         let selected = name.map(|it| engines::select(it, &config)).transpose();
         let selected = selected.map_err(refused)?;
         if let Some(selected) = &selected {
-            let lists = selected.check_lists(&args.options.allow);
-            lists.map_err(refused)?;
+            let checked = selected.check_options(&args.options.run_options());
+            checked.map_err(refused)?;
         }
         let (selected, request) = match selected {
             Some(it @ Selected::Responses(_)) => (it, model_request(args)?),
@@ -107,7 +107,7 @@ impl RunPlan {
             Selected::Responses(_) | Selected::Replay(_) => None,
         };
         let around = LaunchContext {
-            limits: config.into(),
+            limits: config.limits(),
             guard: Guard::own(),
             locks: agent.map(|_| locks()).transpose()?,
             holder: "linkspan run".to_owned(),

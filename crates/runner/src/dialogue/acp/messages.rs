@@ -1,4 +1,4 @@
-//! What this client says in the words of the Agent Client Protocol, and what it makes of answers.
+//! Messages of this client in the Agent Client Protocol, and the login methods of an agent.
 
 use formats::wire::acp::{
     AuthMethod, Block, ClientCapabilities, Implementation, Initialize, McpServer, Pair, Prompt,

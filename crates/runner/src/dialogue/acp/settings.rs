@@ -31,9 +31,6 @@ struct SessionSetting {
     /// How the session began.
     first: String,
     current: String,
-    /// Empty where any value may be tried.
-    values: Vec<String>,
-    /// The same for people.
     offers: Vec<Offer>,
 }
 
@@ -59,26 +56,23 @@ impl SessionSettings {
                 _ => continue,
             };
             let current = option.current_value.as_str().unwrap_or_default();
-            let how = SettingKind::Option {
+            let kind = SettingKind::Option {
                 id: option.id.to_string(),
             };
             let mut choices = Vec::new();
             flatten(option.options, &mut choices);
-            let values = choices.iter().map(|it| it.id.clone()).collect();
-            let mut setting = SessionSetting::new(how, current, values);
-            setting.offers = choices;
-            place.get_or_insert(setting);
+            place.get_or_insert(SessionSetting::new(kind, current, choices));
         }
         if let Some(it) = models {
-            let mut setting =
-                SessionSetting::new(SettingKind::Model, &it.current_model_id, Vec::new());
-            setting.offers = it.available_models.into_iter().map(Offer::from).collect();
+            let models = it.available_models.into_iter().map(Offer::from);
+            let current = &it.current_model_id;
+            let setting = SessionSetting::new(SettingKind::Model, current, models.collect());
             offers.model.get_or_insert(setting);
         }
         if let Some(it) = modes {
-            let ids = it.available_modes.into_iter().map(|it| it.id.into_owned());
-            let ids = ids.collect();
-            let setting = SessionSetting::new(SettingKind::Mode, &it.current_mode_id, ids);
+            let modes = it.available_modes.into_iter().map(Offer::from);
+            let current = &it.current_mode_id;
+            let setting = SessionSetting::new(SettingKind::Mode, current, modes.collect());
             offers.mode.get_or_insert(setting);
         }
         offers
@@ -95,21 +89,24 @@ impl SessionSettings {
 }
 
 impl SessionSetting {
-    fn new(how: SettingKind, current: &str, values: Vec<String>) -> Self {
+    fn new(kind: SettingKind, current: &str, offers: Vec<Offer>) -> Self {
         Self {
-            kind: how,
+            kind,
             first: current.to_owned(),
             current: current.to_owned(),
-            values,
-            offers: Vec::new(),
+            offers,
         }
+    }
+
+    fn find(&self, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
+        let mut ids = self.offers.iter().map(|it| &it.id);
+        ids.find(|it| is_wanted(it)).cloned()
     }
 
     /// The mode to work in: the one the session began with, unless it was left planning.
     fn work(&self) -> String {
-        let other = self.values.iter().find(|it| *it != "plan");
-        match other {
-            Some(other) if self.first == "plan" => other.clone(),
+        match self.find(|it| it != "plan") {
+            Some(other) if self.first == "plan" => other,
             _ => self.first.clone(),
         }
     }
@@ -118,25 +115,22 @@ impl SessionSetting {
     /// mode.
     fn asking(&self) -> Option<String> {
         let work = self.work();
-        if !is_free(&work) {
-            return Some(work);
+        match is_free(&work) {
+            true => self.find(|it| it == "default"),
+            false => Some(work),
         }
-        let usual = self.values.iter().find(|it| *it == "default");
-        usual.cloned()
     }
 
     /// The name this agent has for a mode; none when it has no such mode.
     fn mode(&self, mode: Mode) -> Option<String> {
-        let find = |names: &[&str]| {
-            let value = self.values.iter().find(|it| names.contains(&it.as_str()));
-            value.cloned()
-        };
         match mode {
             Mode::Allow => Some(self.work()),
             // How questions are answered makes the difference, so it has to ask.
             Mode::Deny | Mode::Ask | Mode::Listed => self.asking(),
-            Mode::AcceptEdits => find(EDITS).or_else(|| self.asking()),
-            Mode::Plan => find(&["plan"]),
+            Mode::AcceptEdits => self
+                .find(|it| EDITS.contains(&it))
+                .or_else(|| self.asking()),
+            Mode::Plan => self.find(|it| it == "plan"),
         }
     }
 }
@@ -149,12 +143,12 @@ impl Acp {
         };
         if setting.current != model {
             setting.current = model.to_owned();
-            let how = setting.kind.clone();
+            let kind = setting.kind.clone();
             let asked = AcpRequest::Setting {
                 what: format!("model `{model}`"),
                 is_vital: false,
             };
-            self.set(how, model, asked, out);
+            self.set(kind, model, asked, out);
         }
         true
     }
@@ -171,36 +165,36 @@ impl Acp {
             // An agent whose mode cannot be changed must not do more than was allowed.
             let is_vital = mode == Mode::Plan || is_free(&setting.current);
             setting.current.clone_from(&value);
-            let how = setting.kind.clone();
+            let kind = setting.kind.clone();
             let asked = AcpRequest::Setting {
                 what: format!("mode `{value}`"),
                 is_vital,
             };
-            self.set(how, &value, asked, out);
+            self.set(kind, &value, asked, out);
         }
         true
     }
 
-    /// Gemini answers before it tells the history of the session it loads, and would tell it into the
+    /// Gemini answers before it sends the history of the session it loads, and would send it into the
     /// first run. What is asked meanwhile is answered afterwards: the mode is set as it is.
     pub(super) fn wait_for_history(&mut self, out: &mut Outbox) {
         if let Some(mode) = &self.offers.mode {
-            let (how, current) = (mode.kind.clone(), mode.current.clone());
+            let (kind, current) = (mode.kind.clone(), mode.current.clone());
             let asked = AcpRequest::Setting {
                 what: format!("mode `{current}`"),
                 is_vital: false,
             };
-            self.set(how, &current, asked, out);
+            self.set(kind, &current, asked, out);
         }
     }
 
-    fn set(&mut self, how: SettingKind, value: &str, asked: AcpRequest, out: &mut Outbox) {
+    fn set(&mut self, kind: SettingKind, value: &str, asked: AcpRequest, out: &mut Outbox) {
         let Some(session_id) = self.session.clone() else {
             return;
         };
         self.n_settings += 1;
         let rpc = &mut self.rpc;
-        match how {
+        match kind {
             SettingKind::Option { id } => {
                 let params = wire::SetConfigOption {
                     session_id,
@@ -240,6 +234,16 @@ fn flatten(choices: Vec<Choice>, offers: &mut Vec<Offer>) {
             id,
         }));
         flatten(choice.options, offers);
+    }
+}
+
+impl From<wire::ModeInfo> for Offer {
+    fn from(mode: wire::ModeInfo) -> Self {
+        Self {
+            id: mode.id.into_owned(),
+            name: mode.name.into_owned(),
+            description: Some(mode.description.into_owned()),
+        }
     }
 }
 

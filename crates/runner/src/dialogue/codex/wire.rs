@@ -1,249 +1,97 @@
-//! Messages of `codex app-server` as they travel, as far as this client says or needs them.
+//! Messages of `codex app-server` as they travel, as far as this client sends or needs them.
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::engines::codex_limits;
-use crate::request::{Image, Interaction, Permissions, Prompt};
+use crate::request::{Interaction, Permissions, Prompt};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Initialize {
-    client_info: ClientInfo,
+pub(super) fn initialize() -> Value {
+    let version = env!("CARGO_PKG_VERSION");
+    json!({"clientInfo": {"name": "linkspan", "title": "linkspan", "version": version}})
 }
 
-#[derive(Serialize)]
-struct ClientInfo {
-    name: &'static str,
-    title: &'static str,
-    version: &'static str,
-}
-
-impl Default for Initialize {
-    fn default() -> Self {
-        Self {
-            client_info: ClientInfo {
-                name: "linkspan",
-                title: "linkspan",
-                version: env!("CARGO_PKG_VERSION"),
-            },
-        }
+/// The parameters of `thread/start`, and with a thread those of `thread/resume` and `thread/fork`.
+pub(super) fn open_thread(
+    thread: Option<&str>,
+    cwd: &Path,
+    permissions: &Permissions,
+    sandbox: Option<&str>,
+    model: Option<String>,
+) -> Value {
+    let limits = codex_limits(permissions, Interaction::Dialogue, sandbox);
+    let mut params =
+        json!({"cwd": cwd, "approvalPolicy": limits.approval, "sandbox": limits.sandbox});
+    if let Some(thread) = thread {
+        params["threadId"] = json!(thread);
+        // The history is long and not needed here.
+        params["excludeTurns"] = json!(true);
     }
-}
-
-/// The parameters of `account/login/start`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct LogIn<'a> {
-    r#type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api_key: Option<&'a str>,
-}
-
-impl Default for LogIn<'_> {
-    /// Without the key, to be shown.
-    fn default() -> Self {
-        Self {
-            r#type: "apiKey",
-            api_key: None,
-        }
+    if let Some(model) = model {
+        params["model"] = json!(model);
     }
+    params
 }
 
-impl<'a> LogIn<'a> {
-    pub(super) fn with(key: &'a str) -> Self {
-        Self {
-            api_key: Some(key),
-            ..Self::default()
-        }
-    }
+/// The parameters of `thread/list` for the newest thread.
+pub(super) fn newest_thread(cwd: &Path) -> Value {
+    json!({
+        "cwd": cwd,
+        "limit": 1,
+        "sortKey": "updated_at",
+        // All of them.
+        "modelProviders": [],
+        // Without these, only what a person began by hand is listed.
+        "sourceKinds": ["cli", "vscode", "exec", "appServer"],
+    })
 }
 
-/// The parameters of `thread/start`, `thread/resume` and `thread/fork`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct OpenThread<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) thread_id: Option<String>,
-    pub(super) cwd: &'a Path,
-    #[serde(flatten)]
-    pub(super) limits: Limits<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+/// What a turn and those after it do otherwise.
+pub(super) struct Changes<'a> {
     pub(super) model: Option<String>,
-    /// The history is long and not needed here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) exclude_turns: Option<bool>,
+    pub(super) limits: Option<(&'a Permissions, Option<&'a str>)>,
 }
 
-/// What a thread may do without asking, and whether it may ask.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Limits<'a> {
-    approval_policy: &'static str,
-    sandbox: &'a str,
-}
-
-impl<'a> Limits<'a> {
-    pub(super) fn of(permissions: &Permissions, sandbox: Option<&'a str>) -> Self {
+pub(super) fn start_turn(thread: &str, prompt: &Prompt, changes: Changes<'_>) -> Value {
+    let mut input = vec![json!({"type": "text", "text": prompt.text})];
+    input.extend(prompt.images.iter().map(|it| {
+        let url = format!("data:{};base64,{}", it.media_type, it.data);
+        json!({"type": "image", "url": url})
+    }));
+    let mut params = json!({"threadId": thread, "input": input});
+    if let Some(model) = changes.model {
+        params["model"] = json!(model);
+    }
+    if let Some((permissions, sandbox)) = changes.limits {
         let limits = codex_limits(permissions, Interaction::Dialogue, sandbox);
-        Self {
-            approval_policy: limits.approval,
-            sandbox: limits.sandbox,
-        }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Opened {
-    pub(super) thread: Thread,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Thread {
-    pub(super) id: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ListThreads<'a> {
-    cwd: &'a Path,
-    limit: u32,
-    sort_key: &'static str,
-    /// All of them.
-    model_providers: [&'static str; 0],
-    source_kinds: [&'static str; 4],
-}
-
-impl<'a> ListThreads<'a> {
-    pub(super) fn newest(cwd: &'a Path) -> Self {
-        Self {
-            cwd,
-            limit: 1,
-            sort_key: "updated_at",
-            model_providers: [],
-            // Without these, only what a person began by hand is listed.
-            source_kinds: ["cli", "vscode", "exec", "appServer"],
-        }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ThreadList {
-    pub(super) data: Vec<Thread>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct StartTurn<'a> {
-    thread_id: &'a str,
-    input: Vec<Input<'a>>,
-    #[serde(flatten)]
-    changes: Changes,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Input<'a> {
-    Text { text: &'a str },
-    Image { url: String },
-}
-
-/// What this turn and those after it do otherwise.
-#[derive(Serialize)]
-pub(super) struct Changes {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) model: Option<String>,
-    #[serde(flatten)]
-    pub(super) limits: Option<TurnLimits>,
-}
-
-/// The limits once more: a turn spells the sandbox otherwise than a thread.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct TurnLimits {
-    approval_policy: &'static str,
-    sandbox_policy: SandboxPolicy,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SandboxPolicy {
-    r#type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exclude_slash_tmp: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exclude_tmpdir_env_var: Option<bool>,
-}
-
-impl TurnLimits {
-    pub(super) fn of(permissions: &Permissions, sandbox: Option<&str>) -> Self {
-        let limits = codex_limits(permissions, Interaction::Dialogue, sandbox);
-        let (r#type, has_folders) = match limits.sandbox {
-            "danger-full-access" => ("dangerFullAccess", false),
-            "workspace-write" => ("workspaceWrite", true),
-            _ => ("readOnly", false),
+        params["approvalPolicy"] = json!(limits.approval);
+        // A turn spells the sandbox otherwise than a thread.
+        params["sandboxPolicy"] = match limits.sandbox {
+            "danger-full-access" => json!({"type": "dangerFullAccess"}),
+            "workspace-write" => json!({
+                "type": "workspaceWrite",
+                "excludeSlashTmp": limits.is_below_cwd,
+                "excludeTmpdirEnvVar": limits.is_below_cwd,
+            }),
+            _ => json!({"type": "readOnly"}),
         };
-        let excludes = has_folders.then_some(limits.is_below_cwd);
-        Self {
-            approval_policy: limits.approval,
-            sandbox_policy: SandboxPolicy {
-                r#type,
-                exclude_slash_tmp: excludes,
-                exclude_tmpdir_env_var: excludes,
-            },
-        }
     }
+    params
 }
 
-impl<'a> StartTurn<'a> {
-    pub(super) fn new(thread_id: &'a str, prompt: &'a Prompt, changes: Changes) -> Self {
-        let image = |Image { media_type, data }: &Image| Input::Image {
-            url: format!("data:{media_type};base64,{data}"),
-        };
-        let text = Input::Text { text: &prompt.text };
-        let images = prompt.images.iter().map(image);
-        Self {
-            thread_id,
-            input: std::iter::once(text).chain(images).collect(),
-            changes,
-        }
-    }
+/// The id of the thread, or of the turn, that an answer is about; empty when there is none.
+pub(super) fn id_of(what: &Value) -> String {
+    what["id"].as_str().unwrap_or_default().to_owned()
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct TurnStarted {
-    pub(super) turn: Turn,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Turn {
-    pub(super) id: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Interrupt<'a> {
-    pub(super) thread_id: &'a str,
-    pub(super) turn_id: &'a str,
-}
-
-/// A notification.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Notification {
     pub(super) thread_id: Option<String>,
     pub(super) request_id: Value,
 }
-
-#[derive(Serialize)]
-pub(super) struct ListModels {}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -33,7 +33,7 @@ fn stage(request: &Request) -> DialogueTest {
 
 const ALLOW: Answer = Answer::Allow { input: None };
 
-fn replay(name: &str, told: Expect) {
+fn replay(name: &str, events: Expect) {
     let mut stage = stage(&request(Resume::Fresh));
     // It may come before the handshake is over.
     stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
@@ -44,7 +44,7 @@ fn replay(name: &str, told: Expect) {
             recorded.push(message);
             continue;
         }
-        stage.hear(&step.line);
+        stage.receive(&step.line);
         if message["method"] == "session/request_permission" {
             let ask = message["id"].to_string();
             stage.settle(&ask, &ALLOW).unwrap();
@@ -55,7 +55,7 @@ fn replay(name: &str, told: Expect) {
     params["clientInfo"] = json!({"name": "linkspan", "version": env!("CARGO_PKG_VERSION")});
     params["clientCapabilities"]["session"] = json!({"compaction": {}, "notices": {}});
     assert_eq!(stage.sent, recorded);
-    told.assert_eq(&stage.told);
+    events.assert_eq(&stage.events);
 }
 
 #[test]
@@ -96,13 +96,13 @@ impl DialogueTest {
     /// The agent answers the last request with a result.
     fn result(&mut self, result: Value) {
         let id = self.sent.last().unwrap()["id"].clone();
-        self.hear(&json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
+        self.receive(&json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
     }
 
     fn error(&mut self, code: i64, message: &str) {
         let id = self.sent.last().unwrap()["id"].clone();
         let error = json!({"code": code, "message": message});
-        self.hear(&json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
+        self.receive(&json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
     }
 }
 
@@ -134,14 +134,14 @@ fn answers_are_options_by_their_kind() {
             message: "no".to_owned(),
         },
     ];
-    let mut said = String::new();
+    let mut sent = String::new();
     for answer in answers {
         let mut stage = working();
-        stage.hear(ASK);
+        stage.receive(ASK);
         stage.settle("0", &answer).unwrap();
-        said += &stage.said();
-        said += stage.told.lines().last().unwrap();
-        said += "\n";
+        sent += &stage.take_sent();
+        sent += stage.events.lines().last().unwrap();
+        sent += "\n";
     }
     expect![[r#"
         0 {"outcome":{"optionId":"y","outcome":"selected"}}null
@@ -151,13 +151,13 @@ fn answers_are_options_by_their_kind() {
         0 {"outcome":{"optionId":"n","outcome":"selected"}}null
         settled 0 Denied
     "#]]
-    .assert_eq(&said);
+    .assert_eq(&sent);
 }
 
 #[test]
 fn an_input_cannot_be_changed() {
     let mut stage = working();
-    stage.hear(ASK);
+    stage.receive(ASK);
     let input = Some("{}".to_owned());
     let settled = stage.settle("0", &Answer::Allow { input });
     assert_eq!(settled, Err(NotSettled::FixedInput));
@@ -166,16 +166,16 @@ fn an_input_cannot_be_changed() {
 #[test]
 fn a_cancel_withdraws_asks_before_and_after_it() {
     let mut stage = working();
-    stage.hear(ASK);
+    stage.receive(ASK);
     assert!(stage.act(|it, out| it.interrupt(out)));
-    stage.hear(&ASK.replace("\"id\":0", "\"id\":1"));
+    stage.receive(&ASK.replace("\"id\":0", "\"id\":1"));
     expect![[r#"
         session/cancel {"sessionId":"s"}
         0 {"outcome":{"outcome":"cancelled"}}null
         1 {"outcome":{"outcome":"cancelled"}}null
     "#]]
-    .assert_eq(&stage.said());
-    stage.hear(r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}"#);
+    .assert_eq(&stage.take_sent());
+    stage.receive(r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}"#);
     assert!(!stage.act(|it, out| it.interrupt(out)));
     stage.act(|it, out| it.prompt(&"next".into(), out));
     stage.result(json!({"stopReason": "end_turn"}));
@@ -193,30 +193,30 @@ fn a_cancel_withdraws_asks_before_and_after_it() {
         user: next
         run ended Completed
     "#]]
-    .assert_eq(&stage.told);
+    .assert_eq(&stage.events);
 }
 
 #[test]
 fn what_the_client_does_not_offer_is_refused() {
     let mut stage = working();
-    stage.hear(r#"{"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/etc/passwd"}}"#);
+    stage.receive(r#"{"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/etc/passwd"}}"#);
     expect![[r#"
         7 null{"code":-32601,"message":"method not found: fs/read_text_file"}
     "#]]
-    .assert_eq(&stage.said());
+    .assert_eq(&stage.take_sent());
 }
 
 #[test]
 fn a_session_is_resumed_rather_than_loaded() {
     let request = request(Resume::Session("s".to_owned()));
     let both = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
-    let mut said = handshake(&request, both).said();
-    said += &handshake(&request, json!({"loadSession": true})).said();
+    let mut sent = handshake(&request, both).take_sent();
+    sent += &handshake(&request, json!({"loadSession": true})).take_sent();
     expect![[r#"
         session/resume {"cwd":"/workspace","mcpServers":[],"sessionId":"s"}
         session/load {"cwd":"/workspace","mcpServers":[],"sessionId":"s"}
     "#]]
-    .assert_eq(&said);
+    .assert_eq(&sent);
     let failure = handshake(&request, json!({})).failure();
     expect!["cannot_resume: the agent cannot resume sessions; start a new one"].assert_eq(&failure);
 }
@@ -226,17 +226,17 @@ fn a_loaded_session_emits_only_the_new_run() {
     let request = request(Resume::Session("s".to_owned()));
     let mut stage = handshake(&request, json!({"loadSession": true}));
     stage.act(|it, out| it.prompt(&"go".into(), out));
-    let said = |who: &str, text: &str| {
+    let chunk = |who: &str, text: &str| {
         let update = json!({"sessionUpdate": who, "content": {"type": "text", "text": text}});
         let params = json!({"sessionId": "s", "update": update});
         json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string()
     };
-    stage.hear(&said("user_message_chunk", "before"));
-    stage.hear(&said("agent_message_chunk", "yes"));
+    stage.receive(&chunk("user_message_chunk", "before"));
+    stage.receive(&chunk("agent_message_chunk", "yes"));
     stage.result(json!({"modes": {"currentModeId": "m", "availableModes": [{"id": "m"}]}}));
-    stage.hear(&said("agent_message_chunk", "told too late"));
+    stage.receive(&chunk("agent_message_chunk", "told too late"));
     stage.result(Value::Null);
-    stage.hear(&said("agent_message_chunk", "done"));
+    stage.receive(&chunk("agent_message_chunk", "done"));
     stage.result(json!({"stopReason": "end_turn"}));
     expect![[r#"
         session Resume s
@@ -245,7 +245,7 @@ fn a_loaded_session_emits_only_the_new_run() {
         user: go
         run ended Completed
     "#]]
-    .assert_eq(&stage.told);
+    .assert_eq(&stage.events);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn an_unknown_session_is_a_failure() {
         run started
         run ended Failed not_found: no session `nope`
     "#]]
-    .assert_eq(&(stage.said() + &stage.failure() + "\n" + &stage.told));
+    .assert_eq(&(stage.take_sent() + &stage.failure() + "\n" + &stage.events));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn the_latest_session_of_the_directory_is_found() {
         session/list {"cwd":"/workspace"}
         session/load {"cwd":"/workspace","mcpServers":[],"sessionId":"new"}
     "#]]
-    .assert_eq(&stage.said());
+    .assert_eq(&stage.take_sent());
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_fork_is_a_session_of_its_own() {
         session/fork {"cwd":"/workspace","mcpServers":[],"sessionId":"s"}
         session Fork t
     "#]]
-    .assert_eq(&(stage.said() + &stage.told));
+    .assert_eq(&(stage.take_sent() + &stage.events));
     let failure = handshake(&request(Resume::Fork("s".to_owned())), json!({})).failure();
     expect!["cannot_fork: the agent cannot fork sessions; resume it instead"].assert_eq(&failure);
 }
@@ -314,7 +314,7 @@ fn a_key_logs_in_and_a_user_does_not() {
         session/new {"cwd":"/workspace","mcpServers":[]}
         authenticate {"methodId":"key"}
         session/new {"cwd":"/workspace","mcpServers":[]}
-    "#]].assert_eq(&stage.said());
+    "#]].assert_eq(&stage.take_sent());
     expect![
         "authentication_required: Authentication required; log in first: Log in (in a browser) [`login`]; linkspan does it with the method that `auth_method` in `[engines.acp.NAME]` of the config names"
     ]
@@ -341,7 +341,7 @@ fn the_chosen_login_is_used_or_the_reason_is_reported() {
         session/new {"cwd":"/workspace","mcpServers":[]}
         authenticate {"methodId":"browser"}
         session/new {"cwd":"/workspace","mcpServers":[]}
-    "#]].assert_eq(&stage.said());
+    "#]].assert_eq(&stage.take_sent());
     expect!["authentication_required: Authentication required; log in first: Terminal: run the agent's command with `auth login` in a terminal"]
         .assert_eq(&meet("tty").failure());
     expect!["authentication_required: Authentication required; the agent has no login method `key`, but: Sign in (opens a browser) [`browser`], or Terminal: run the agent's command with `auth login` in a terminal"]
@@ -356,13 +356,13 @@ fn model_and_mode_are_set_before_the_first_prompt() {
     let meet = |session: Value| {
         let mut stage = handshake(&request, json!({}));
         stage.act(|it, out| it.prompt(&"go".into(), out));
-        stage.said();
+        stage.take_sent();
         // The first request after the handshake has this number.
-        stage.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": session}).to_string());
+        stage.receive(&json!({"jsonrpc": "2.0", "id": 2, "result": session}).to_string());
         for id in [3, 4] {
-            stage.hear(&json!({"jsonrpc": "2.0", "id": id, "result": null}).to_string());
+            stage.receive(&json!({"jsonrpc": "2.0", "id": id, "result": null}).to_string());
         }
-        stage.said()
+        stage.take_sent()
     };
     let choices =
         |current: &str, other: &str| json!([{"value": current}, {"options": [{"value": other}]}]);
@@ -370,8 +370,8 @@ fn model_and_mode_are_set_before_the_first_prompt() {
         {"id": "m", "category": "model", "currentValue": "small", "options": choices("small", "big")},
         {"id": "mode", "category": "mode", "currentValue": "build", "options": choices("build", "plan")},
     ]);
-    let mut said = meet(json!({"sessionId": "s", "configOptions": options}));
-    said += &meet(json!({
+    let mut sent = meet(json!({"sessionId": "s", "configOptions": options}));
+    sent += &meet(json!({
         "sessionId": "s",
         "models": {"currentModelId": "small", "availableModels": []},
         "modes": {"currentModeId": "default", "availableModes": [{"id": "default"}, {"id": "plan"}]},
@@ -384,7 +384,7 @@ fn model_and_mode_are_set_before_the_first_prompt() {
         session/set_mode {"modeId":"plan","sessionId":"s"}
         session/prompt {"prompt":[{"text":"go","type":"text"}],"sessionId":"s"}
     "#]]
-    .assert_eq(&said);
+    .assert_eq(&sent);
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn invalid_choices_are_reported() {
         session Init s
         warning not_set: model `big` was not set: the agent does not offer a choice
         no_plan_mode: the agent has no mode for plans; let it ask instead"#]]
-    .assert_eq(&(stage.told + &planning.failure()));
+    .assert_eq(&(stage.events + &planning.failure()));
 }
 
 #[test]
@@ -416,7 +416,7 @@ fn a_session_that_was_left_planning_works_again() {
         session Init s
         warning not_set: mode `build` was not set: not today
     "#]]
-    .assert_eq(&(stage.said() + &stage.told));
+    .assert_eq(&(stage.take_sent() + &stage.events));
 }
 
 #[test]
@@ -433,5 +433,5 @@ fn an_agent_that_will_not_plan_is_not_let_loose() {
         session/new {"cwd":"/workspace","mcpServers":[]}
         session/set_mode {"modeId":"plan","sessionId":"s"}
         not_set: mode `plan` was not set: not today"#]]
-    .assert_eq(&(stage.said() + &stage.failure()));
+    .assert_eq(&(stage.take_sent() + &stage.failure()));
 }

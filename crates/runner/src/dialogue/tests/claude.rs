@@ -13,7 +13,7 @@ fn replay(name: &str) -> (DialogueTest, Vec<Value>) {
     let mut recorded = Vec::new();
     for step in recording(&format!("claude/{name}.duplex.jsonl")) {
         if !step.is_sent {
-            stage.hear(&step.line);
+            stage.receive(&step.line);
             continue;
         }
         let message: Value = serde_json::from_str(&step.line).unwrap();
@@ -65,11 +65,11 @@ fn answer(response: &Value) -> Answer {
 }
 
 /// Holds a recorded conversation again; `change` names where linkspan says it otherwise.
-fn check(name: &str, change: impl FnOnce(&mut Vec<Value>), told: Expect) {
+fn check(name: &str, change: impl FnOnce(&mut Vec<Value>), events: Expect) {
     let (stage, mut recorded) = replay(name);
     change(&mut recorded);
     assert_eq!(stage.sent, recorded);
-    told.assert_eq(&stage.told);
+    events.assert_eq(&stage.events);
 }
 
 fn as_recorded(_: &mut Vec<Value>) {}
@@ -305,7 +305,7 @@ fn prompts_wait_for_the_result_before_them() {
 #[test]
 fn each_prompt_has_a_run() {
     let change = |recorded: &mut Vec<Value>| {
-        // Blocks are said as plain words.
+        // Blocks become plain text.
         recorded[2]["message"]["content"] = json!("three");
     };
     check(
@@ -355,7 +355,7 @@ const ASK: &str = r#"{"type":"control_request","request_id":"q1","request":{"sub
 fn with_open_ask() -> DialogueTest {
     let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
-    stage.hear(ASK);
+    stage.receive(ASK);
     stage.sent.clear();
     stage
 }
@@ -392,7 +392,7 @@ fn granted(suggestions: &Value) -> Value {
     ask["request"]["permission_suggestions"] = suggestions.clone();
     let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
-    stage.hear(&ask.to_string());
+    stage.receive(&ask.to_string());
     let always = Answer::AllowAlways { input: None };
     stage.settle("q1", &always).unwrap();
     stage.sent[1]["response"]["response"]["updatedPermissions"].take()
@@ -427,7 +427,7 @@ fn always_is_for_this_session_and_for_what_was_asked() {
 #[test]
 fn what_the_host_does_not_offer_is_refused() {
     let mut stage = with_open_ask();
-    stage.hear(r#"{"type":"control_request","request_id":"q2","request":{"subtype":"mcp_message","server_name":"x"}}"#);
+    stage.receive(r#"{"type":"control_request","request_id":"q2","request":{"subtype":"mcp_message","server_name":"x"}}"#);
     let error = "unsupported request: mcp_message";
     let response = json!({"subtype": "error", "request_id": "q2", "error": error});
     let expected = json!({"type": "control_response", "response": response});
@@ -437,7 +437,7 @@ fn what_the_host_does_not_offer_is_refused() {
 #[test]
 fn asks_that_the_run_leaves_behind_are_refused() {
     let mut stage = with_open_ask();
-    stage.hear(r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"done"}"#);
+    stage.receive(r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"done"}"#);
     let error = "the run is over";
     let response = json!({"subtype": "error", "request_id": "q1", "error": error});
     let expected = json!({"type": "control_response", "response": response});
@@ -448,25 +448,25 @@ fn asks_that_the_run_leaves_behind_are_refused() {
 fn a_setting_that_is_refused_is_a_warning() {
     let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     stage.act(|it, out| it.set_model("nonsense", out));
-    stage.hear(r#"{"type":"control_response","response":{"subtype":"error","request_id":"1","error":"no such model"}}"#);
+    stage.receive(r#"{"type":"control_response","response":{"subtype":"error","request_id":"1","error":"no such model"}}"#);
     expect![[r#"
         warning not_set: model `nonsense` was not set: no such model
     "#]]
-    .assert_eq(&stage.told);
+    .assert_eq(&stage.events);
 }
 
 #[test]
 fn options_are_sent_before_the_first_prompt() {
     let mut stage = DialogueTest::new(Claude::new(true), "claude", None);
-    let told = json!({
+    let result = json!({
         "commands": [
             {"name": "compact", "description": "Free up context", "argumentHint": "[focus]"},
             {"name": "init", "description": "Write CLAUDE.md", "argumentHint": ""}
         ],
         "models": [{"value": "opus", "displayName": "Opus", "description": "the best"}]
     });
-    let response = json!({"subtype": "success", "request_id": "1", "response": told});
-    stage.hear(&json!({"type": "control_response", "response": response}).to_string());
+    let response = json!({"subtype": "success", "request_id": "1", "response": result});
+    stage.receive(&json!({"type": "control_response", "response": response}).to_string());
     let command = |name: &str, description: &str, hint: Option<&str>| SlashCommand {
         name: name.to_owned(),
         description: description.to_owned(),

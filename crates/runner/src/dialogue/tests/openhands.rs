@@ -1,4 +1,4 @@
-//! What the shim of OpenHands is sent, and what is told of it.
+//! What the shim of OpenHands is sent, and the events of it.
 //!
 //! The agent's lines are those of `openhands-sdk` 1.58.0, cut down to the fields that are read.
 
@@ -40,9 +40,9 @@ fn working() -> DialogueTest {
     let config = EngineConfig::default();
     let mut stage = stage(&request(Resume::Fresh, Mode::Ask), &config);
     stage.act(|it, out| it.prompt(&"go".into(), out));
-    stage.hear(&state("full_state", json!({"id": "s"})));
-    stage.hear(&user("go"));
-    stage.hear(&status("running"));
+    stage.receive(&state("full_state", json!({"id": "s"})));
+    stage.receive(&user("go"));
+    stage.receive(&status("running"));
     stage.sent.clear();
     stage
 }
@@ -140,14 +140,14 @@ fn prompts_wait_for_the_run_before_them() {
     stage.act(|it, out| it.prompt(&"second".into(), out));
     stage.act(|it, out| it.prompt(&"third".into(), out));
     assert_eq!(stage.sent, [] as [Value; 0]);
-    stage.hear(&status("finished"));
+    stage.receive(&status("finished"));
     assert_eq!(stage.sent, [json!({"type": "prompt", "text": "second"})]);
-    stage.hear(&user("second"));
+    stage.receive(&user("second"));
     assert!(stage.act(|it, out| it.interrupt(out)));
-    stage.hear(r#"{"source":"user","kind":"InterruptEvent"}"#);
-    stage.hear(&status("paused"));
-    stage.hear(&user("third"));
-    stage.hear(&status("error"));
+    stage.receive(r#"{"source":"user","kind":"InterruptEvent"}"#);
+    stage.receive(&status("paused"));
+    stage.receive(&user("third"));
+    stage.receive(&status("error"));
     assert!(!stage.act(|it, out| it.interrupt(out)));
     let last = [
         json!({"type": "prompt", "text": "second"}),
@@ -167,23 +167,23 @@ fn prompts_wait_for_the_run_before_them() {
         user: third
         run ended Failed failed: the conversation failed
     "#]]
-    .assert_eq(&stage.told);
+    .assert_eq(&stage.events);
 }
 
 #[test]
 fn every_call_that_waits_is_answered_once() {
     let mut stage = working();
     for call in ["a", "b", "c", "d"] {
-        stage.hear(&command(call));
+        stage.receive(&command(call));
     }
     // Words that OpenHands sends as calls, and a call that was refused before anybody was asked.
     let finish = json!({"message": "done", "kind": "FinishAction"});
-    stage.hear(&action("f", "finish", finish));
-    stage.hear(&rejection("d"));
+    stage.receive(&action("f", "finish", finish));
+    stage.receive(&rejection("d"));
     let settle = |stage: &mut DialogueTest, ask: &str, answer: &Answer| stage.settle(ask, answer);
     let early = settle(&mut stage, "a", &ALLOW);
     assert_eq!(early, Err(NotSettled::NotOpen));
-    stage.hear(&status("waiting_for_confirmation"));
+    stage.receive(&status("waiting_for_confirmation"));
     let input = Some("{}".to_owned());
     let changed = settle(&mut stage, "a", &Answer::Allow { input });
     assert_eq!(changed, Err(NotSettled::FixedInput));
@@ -194,11 +194,11 @@ fn every_call_that_waits_is_answered_once() {
         let again = settle(&mut stage, ask, &ALLOW);
         assert_eq!(again, Err(NotSettled::NotOpen), "{ask}");
     }
-    stage.hear(&rejection("c"));
-    stage.hear(&status("running"));
-    stage.hear(&observation("a"));
-    stage.hear(&observation("b"));
-    stage.hear(&status("finished"));
+    stage.receive(&rejection("c"));
+    stage.receive(&status("running"));
+    stage.receive(&observation("a"));
+    stage.receive(&observation("b"));
+    stage.receive(&status("finished"));
     let answers = [
         json!({"type": "answer", "call": "a", "allow": true}),
         json!({"type": "answer", "call": "b", "allow": true, "always": true}),
@@ -221,7 +221,7 @@ fn every_call_that_waits_is_answered_once() {
         tool terminal Ok
         run ended Completed
     "#]]
-    .assert_eq(&stage.told);
+    .assert_eq(&stage.events);
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn with_key(talk: Interaction, set: &[(&str, &str)]) -> (Vec<(String, String)>, 
     };
     let request = request(Mode::Ask, talk, Resume::Fresh);
     let around = LaunchContext {
-        limits: (&config("")).into(),
+        limits: config("").limits(),
         guard: crate::process::Guard::None,
         locks: None,
         holder: "test".to_owned(),

@@ -155,12 +155,12 @@ fn ids_that_could_be_read_as_something_else_are_refused() {
                 };
                 let launch = launch(name, &config(""), &request(Mode::Deny, talk, resume));
                 let Err(Error::BadValue {
-                    why: said, shown, ..
+                    why: reason, shown, ..
                 }) = launch
                 else {
                     panic!("{name} took {id:?}");
                 };
-                assert_eq!(said, *why, "{name}: {id:?}");
+                assert_eq!(reason, *why, "{name}: {id:?}");
                 assert!(!shown.contains(char::is_control), "{name}: {id:?}");
             }
         }
@@ -216,12 +216,12 @@ fn codex_takes_uuids_alone_and_gemini_no_places() {
     assert_eq!(refusal("codex", &ID.to_uppercase()), Ok(()));
     for id in TAKEN.iter().filter(|it| **it != ID) {
         assert_eq!(refusal("codex", id), no_uuid(id));
-        let said = no_uuid(id).map_err(|it| it.replace("Codex", "OpenHands"));
-        assert_eq!(refusal("openhands", id), said);
+        let refused = no_uuid(id).map_err(|it| it.replace("Codex", "OpenHands"));
+        assert_eq!(refusal("openhands", id), refused);
     }
     for id in ["latest", "0", "5", "99999"] {
-        let said = format!("the session id is a place in a list to Gemini CLI, no id: `{id}`");
-        assert_eq!(refusal("gemini", id), Err(said));
+        let refused = format!("the session id is a place in a list to Gemini CLI, no id: `{id}`");
+        assert_eq!(refusal("gemini", id), Err(refused));
     }
 }
 
@@ -240,13 +240,13 @@ fn claude_is_never_given_a_file_or_an_address_as_a_session() {
     ];
     for id in ids {
         for (resume, talk) in ids_and_talks(id) {
-            let said = launch("claude", &config(""), &request(Mode::Deny, talk, resume));
-            let said = said.map(|_| ()).map_err(|it| it.to_string());
+            let refused = launch("claude", &config(""), &request(Mode::Deny, talk, resume));
+            let refused = refused.map(|_| ()).map_err(|it| it.to_string());
             let shown = id.escape_debug();
             let expected = format!(
                 "the session id is a file or an address to Claude Code, no session: `{shown}`"
             );
-            assert_eq!(said, Err(expected));
+            assert_eq!(refused, Err(expected));
         }
     }
 }

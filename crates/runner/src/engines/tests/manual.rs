@@ -43,7 +43,11 @@ fn modes() -> String {
         .to_owned();
     for it in MODES {
         let name = format!("`{}`", it.name);
-        table += &row([name, it.runs.to_owned(), it.needs.text().to_owned()]);
+        let role = match it.needs_approval {
+            true => "`approve`",
+            false => "`prompt`; with a list `approve`",
+        };
+        table += &row([name, it.runs.to_owned(), role.to_owned()]);
     }
     table
 }

@@ -203,6 +203,26 @@ mod tests {
     }
 
     #[test]
+    fn an_order_has_only_what_it_says() {
+        assert_eq!(to_bytes(&Abort::default()), "{}");
+        let answer = StoredAnswer {
+            answer: Answer::Deny {
+                message: "no".to_owned(),
+            },
+            is_late: false,
+        };
+        let json = r#"{"decision":"deny","message":"no"}"#;
+        assert_eq!(to_bytes(&answer), json);
+        let late = StoredAnswer {
+            is_late: true,
+            ..answer
+        };
+        assert_eq!(to_bytes(&late), json.replace('}', r#","is_late":true}"#));
+        let read: StoredAnswer = serde_json::from_slice(&to_bytes(&late)).unwrap();
+        assert_eq!(read, late);
+    }
+
+    #[test]
     fn a_stored_prompt_is_read_as_it_was() {
         assert_eq!(Prompt::read(&to_bytes(&prompt())), Some(prompt()));
     }

@@ -51,3 +51,30 @@ pub(crate) async fn enforce(shared: Arc<Shared>, retention: Retention) {
         sleep(AGAIN).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn settings(text: &str) -> Config {
+        Config::parse(Some((Path::new("test.toml"), text)), |_| None).unwrap()
+    }
+
+    #[test]
+    fn limits_are_those_of_the_config() {
+        let none = settings("");
+        assert_eq!((retention(&none), truncation(&none)), (None, None));
+        let some = settings(
+            "[journal]\nkeep_days = 2\nkeep_sessions = 3\nkeep_bytes = 4\ncut_above = 5000\n",
+        );
+        let limits = Retention {
+            age: Some(Duration::from_secs(2 * 86_400)),
+            sessions: Some(3),
+            bytes: Some(4),
+        };
+        assert_eq!(retention(&some), Some(limits));
+        assert_eq!(truncation(&some), Some(Truncate::above(5000)));
+    }
+}

@@ -237,3 +237,22 @@ async fn until(deadline: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_lease_has_its_reason() {
+        let session = || SessionId::new("s");
+        let fenced = journal::Error::Fenced {
+            session: session(),
+            epoch: 1,
+            current: 2,
+        };
+        let removed = journal::Error::NoSession { session: session() };
+        let closed = journal::Error::Storage(journal::Fault::Closed);
+        let reasons = [fenced, removed, closed].map(|it| lost_reason(&it));
+        assert_eq!(reasons, ["taken_over", "session_removed", "journal_closed"]);
+    }
+}

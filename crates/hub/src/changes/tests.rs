@@ -95,3 +95,63 @@ async fn the_cache_does_not_grow_with_the_number_of_sessions() {
     assert!(hub.shared.directory.n_known() <= 2 * MAX_KNOWN + 1);
     hub.stop().await;
 }
+
+/// A session as the journal lists it.
+fn listed(n: u64, state: State) -> Session {
+    Session {
+        id: SessionId::new(format!("s{n:04}")),
+        engine: "claude".to_owned(),
+        native: None,
+        cwd: None,
+        title: None,
+        created_at: model::Timestamp::from_millis(0),
+        active_at: model::Timestamp::from_millis(0),
+        activity: n,
+        head: 7,
+        bytes: 0,
+        state,
+        queued: 0,
+        parent: None,
+    }
+}
+
+#[test]
+fn the_longest_idle_sessions_are_evicted() {
+    let directory = Directory::default();
+    let n_max = 2 * MAX_KNOWN as u64;
+    directory.mark.store(n_max + 1, Ordering::Relaxed);
+    let remember = |n, state| {
+        let change = SessionChanged::new(listed(n, state));
+        directory.remember(Arc::new(change));
+    };
+    // The first has work, the second has prompts, and the rest is idle.
+    remember(0, State::Running);
+    let queued = Session {
+        queued: 1,
+        ..listed(1, State::Idle)
+    };
+    directory.remember(Arc::new(SessionChanged::new(queued)));
+    (2..n_max).for_each(|n| remember(n, State::Idle));
+    assert_eq!(directory.n_known(), n_max as usize);
+    assert_eq!(directory.head(&SessionId::new("s0002")), Some(7));
+    remember(n_max, State::Idle);
+    let mut known: Vec<u64> = lock(&directory.known)
+        .values()
+        .map(|it| it.session.activity)
+        .collect();
+    known.sort_unstable();
+    let kept: Vec<u64> = (0..2).chain(n_max + 1 - MAX_KNOWN as u64..=n_max).collect();
+    assert_eq!(known, kept);
+    assert_eq!(directory.head(&SessionId::new("s0002")), None);
+}
+
+#[test]
+fn sessions_beyond_the_mark_are_not_evicted() {
+    let directory = Directory::default();
+    directory.mark.store(10, Ordering::Relaxed);
+    for n in 0..=2 * MAX_KNOWN as u64 {
+        let change = SessionChanged::new(listed(n, State::Idle));
+        directory.remember(Arc::new(change));
+    }
+    assert_eq!(directory.n_known(), 2 * MAX_KNOWN + 1);
+}

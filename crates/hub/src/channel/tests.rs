@@ -6,6 +6,8 @@ use journal::{Batch, Config, Entry, Lease, Memory, NewSession, Owner, SystemCloc
 use model::{Body, Event, Level, Notice, Origin, Text};
 
 use super::*;
+use crate::follow::Delivered;
+use crate::ring::{Frame, MAX_BYTES, MAX_FRAMES, Poll};
 
 const LEASE: Duration = Duration::from_secs(3600);
 
@@ -111,4 +113,78 @@ async fn a_slow_stream_goes_out_at_intervals_and_a_fast_one_at_once() {
     log.append(10).await;
     wait(1).await;
     assert_eq!(ring.end(), 23);
+}
+
+/// Frames of so many bytes, each for one event.
+fn frames(session: &SessionId<'static>, n_bytes: usize, seqs: std::ops::Range<u64>) -> Vec<Frame> {
+    let session = Arc::new(session.clone());
+    let frame = |seq| {
+        Arc::new(Delivered {
+            session: Arc::clone(&session),
+            after: seq - 1,
+            seq,
+            bytes: vec![b'x'; n_bytes].into(),
+            made: Default::default(),
+        })
+    };
+    seqs.map(frame).collect()
+}
+
+fn polled(ring: &Ring, mut place: u64) -> (Poll, u64, Vec<u64>) {
+    let mut out = std::collections::VecDeque::new();
+    let poll = ring.poll(&mut place, &mut out);
+    (poll, place, out.iter().map(|it| it.seq).collect())
+}
+
+#[test]
+fn a_ring_keeps_the_newest_frames_up_to_its_bytes() {
+    let session = SessionId::new("s");
+    let ring = Ring::new();
+    assert_eq!(ring.find(0), None);
+    // Three of them are more than the ring may hold.
+    ring.push(&frames(&session, MAX_BYTES / 3 + 1, 1..4), 3, true);
+    assert_eq!(polled(&ring, 0), (Poll::Overrun, 0, vec![]));
+    assert_eq!(polled(&ring, 1), (Poll::Ready, 3, vec![2, 3]));
+    assert_eq!(polled(&ring, 3), (Poll::Empty, 3, vec![]));
+    assert_eq!(
+        [0, 1, 2, 3].map(|it| ring.find(it)),
+        [None, Some(1), Some(2), Some(3)]
+    );
+    // A single frame stays, however long it is.
+    ring.push(&frames(&session, MAX_BYTES + 1, 4..5), 4, true);
+    assert_eq!(polled(&ring, 3), (Poll::Ready, 4, vec![4]));
+    assert_eq!((ring.find(2), ring.find(3), ring.end()), (None, Some(3), 4));
+}
+
+#[test]
+fn a_ring_keeps_the_newest_frames_up_to_their_number() {
+    let session = SessionId::new("s");
+    let ring = Ring::new();
+    let n = MAX_FRAMES as u64;
+    ring.push(&frames(&session, 1, 1..n + 1), n, true);
+    assert_eq!(polled(&ring, 0).0, Poll::Ready);
+    ring.push(&frames(&session, 1, n + 1..n + 2), n + 1, true);
+    assert_eq!(polled(&ring, 0).0, Poll::Overrun);
+    let (poll, place, seqs) = polled(&ring, 1);
+    assert_eq!((poll, place), (Poll::Ready, 65));
+    assert_eq!(seqs, (2..66).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_ring_that_has_not_reached_the_end_of_the_log_has_no_places() {
+    let session = SessionId::new("s");
+    let ring = Ring::new();
+    ring.push(&frames(&session, 1, 5..7), 6, false);
+    assert_eq!(ring.find(5), None);
+    let mut news = ring.subscribe();
+    news.mark_unchanged();
+    ring.push(&[], 6, true);
+    assert!(news.has_changed().unwrap());
+    assert_eq!(
+        [3, 4, 5, 6].map(|it| ring.find(it)),
+        [None, Some(0), Some(1), Some(2)]
+    );
+    news.mark_unchanged();
+    ring.push(&[], 8, true);
+    assert!(!news.has_changed().unwrap());
 }

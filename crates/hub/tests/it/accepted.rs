@@ -233,3 +233,21 @@ async fn a_refused_prompt_leaves_nothing_behind() {
     assert_eq!(listing.await.unwrap().sessions, []);
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn an_option_that_the_engine_lacks_is_refused_before_anything_is_stored() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let submit = Submit {
+        options: runner::RunOptions {
+            effort: Some("high".to_owned()),
+            ..runner::RunOptions::default()
+        },
+        ..harness.submit("gemini", "hello")
+    };
+    let refused = hub.submit(submit).await;
+    assert!(matches!(refused, Err(hub::Error::Engine(_))), "{refused:?}");
+    let listing = harness.journal.list(Default::default(), None, 10).await;
+    assert_eq!(listing.unwrap().sessions, []);
+    hub.stop().await;
+}

@@ -216,3 +216,63 @@ async fn an_ask_ends_with_its_run() {
     harness.check(&session).await;
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn an_ask_waits_until_it_is_answered() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = submit(&harness, &hub, Mode::Ask).await;
+    let seq = wait_for_ask(&harness, &session).await;
+    while !hub.is_waiting(&session, seq).await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!hub.is_waiting(&session, seq + 1).await.unwrap());
+    let other = SessionId::new("another");
+    assert!(!hub.is_waiting(&other, seq).await.unwrap());
+    // Another hub knows only the journal.
+    let second = harness.hub().await;
+    assert!(second.is_waiting(&session, seq).await.unwrap());
+    assert!(hub.takes_changes(&session));
+    assert!(!second.takes_changes(&session));
+    let bad = Answer::Allow {
+        input: Some("no object".to_owned()),
+    };
+    let refused = hub.settle(&session, seq, bad).await;
+    assert!(matches!(refused, Err(Error::Answer(_))), "{refused:?}");
+    let changed = Answer::Allow {
+        input: Some(json!({"command": "true"}).to_string()),
+    };
+    hub.settle(&session, seq, changed).await.unwrap();
+    assert!(!hub.is_waiting(&session, seq).await.unwrap());
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    // The worker has marked the answer as done.
+    assert_eq!(harness.journal.commands(&session, 0).await.unwrap(), []);
+    second.stop().await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn an_ask_of_a_recording_cannot_be_answered() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let submit = Submit {
+        options: RunOptions {
+            speed: Some(2.0),
+            ..RunOptions::default()
+        },
+        ..harness.submit("replay:approval", "play")
+    };
+    let session = hub.submit(submit).await.unwrap().session;
+    let seq = wait_for_ask(&harness, &session).await;
+    let answer = Answer::Allow { input: None };
+    let settled = hub.settle(&session, seq, answer.clone()).await;
+    // Its own answer may have come meanwhile.
+    let is_over = harness.journal.asks().await.unwrap().is_empty();
+    assert!(
+        is_over || matches!(settled, Err(Error::Recorded)),
+        "{settled:?}"
+    );
+    assert!(!hub.is_waiting(&session, seq).await.unwrap());
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    hub.stop().await;
+}

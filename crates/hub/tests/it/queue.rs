@@ -194,3 +194,58 @@ async fn a_stop_ends_the_run_and_keeps_the_queue() {
     harness.check(&session).await;
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn a_prompt_is_cancelled_in_the_queue_and_at_work() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let first = hub.submit(harness.submit("claude", "wait")).await.unwrap();
+    let session = first.session;
+    harness.running(&session).await;
+    let second = hub.submit(harness.submit_to(&session, "second")).await;
+    let second = second.unwrap();
+    assert!(hub.cancel_queued(&session, second.number).await.unwrap());
+    assert_eq!(hub.queue(&session).await.unwrap(), []);
+    // A number that is done with stops no other run.
+    assert!(!hub.cancel_queued(&session, second.number).await.unwrap());
+    assert!(hub.cancel_queued(&session, first.number).await.unwrap());
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Aborted]);
+    let head = harness.lines(&session).await.len() as u64;
+    let history = hub.history(&session, head).await.unwrap();
+    let texts: Vec<String> = history.messages.iter().map(|it| it.text()).collect();
+    assert_eq!(texts, ["wait"]);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_prompt_without_an_engine_goes_to_the_default() {
+    let harness = Harness::new();
+    let file = (
+        std::path::Path::new("test.toml"),
+        "default_engine = \"replay:tools\"\n",
+    );
+    let config = hub::HubConfig {
+        settings: runner::config::Config::parse(Some(file), |_| None).unwrap(),
+        ..harness.config()
+    };
+    let hub = hub::Hub::open(config).await.unwrap();
+    assert_eq!(hub.default_engine().unwrap(), "replay:tools");
+    let submit = Submit {
+        engine: None,
+        ..harness.submit("", "play")
+    };
+    let session = hub.submit(submit).await.unwrap().session;
+    assert_eq!(
+        hub.find(session.as_str()).await.unwrap().engine,
+        "replay:tools"
+    );
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    hub.stop().await;
+}
+
+#[test]
+fn a_title_is_the_first_line_of_a_prompt() {
+    assert_eq!(hub::title("\n  fix the tests \nplease"), "fix the tests");
+    assert_eq!(hub::title(&"é".repeat(100)), "é".repeat(80));
+    assert_eq!(hub::title(" \n"), "");
+}

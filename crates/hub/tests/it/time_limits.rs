@@ -77,6 +77,7 @@ async fn numbers(follower: &mut Follower, last: u64) -> Vec<u64> {
     while numbers.last() != Some(&last) {
         if let Followed::Delivered(it) = follower.next().await.unwrap() {
             numbers.push(it.seq);
+            numbers.extend(std::iter::from_fn(|| follower.ready()).map(|it| it.seq));
         }
     }
     numbers
@@ -139,5 +140,32 @@ async fn the_firehose_resumes_a_session_that_was_idle() {
         sleep(IDLE).await;
         hub.submit(paused.short(to(&session))).await.unwrap();
     }
+    hub.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_firehose_begins_with_what_a_client_has_missed() {
+    let paused = Paused::new();
+    let hub = paused.hub().await;
+    let submitted = hub.submit(paused.short(Target::New)).await.unwrap();
+    let session = submitted.session;
+    outcomes(&*paused.journal, &session, 1).await;
+    let head = lines(&*paused.journal, &session).await.len() as u64;
+    for after in [0, 2, head - 1] {
+        let all = Scope::All {
+            after: HashMap::from([(session.clone(), after)]),
+            since: None,
+        };
+        let mut follower = hub.follow(follow(all)).await.unwrap();
+        let expected: Vec<u64> = (after + 1..=head).collect();
+        assert_eq!(numbers(&mut follower, head).await, expected);
+    }
+    let all = Scope::All {
+        after: HashMap::from([(session.clone(), head)]),
+        since: None,
+    };
+    let mut follower = hub.follow(follow(all)).await.unwrap();
+    let level = follower.next().await.unwrap();
+    assert!(matches!(level, Followed::CaughtUp { cursor, .. } if cursor == head));
     hub.stop().await;
 }

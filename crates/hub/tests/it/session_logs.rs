@@ -1,0 +1,244 @@
+//! Logs and workers as `linkspan run`, `linkspan acp` and `Conversation` use them, under a paused clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hub::{Progress, SessionLog, Worker};
+use journal::{Error, NewSession, Owner, Session, Takeover};
+use model::{Body, Event, MessageContent, SessionId};
+use runner::config::Config;
+use runner::engines::{self, LaunchContext};
+use runner::process::Guard;
+use runner::{Interaction, Permissions, Request, Resume, RunOptions, Setup, StartError};
+use tokio::time::sleep;
+
+use crate::harness::{LEASE, lines};
+use crate::paused::Paused;
+
+const ENGINE: &str = "replay:approval";
+
+fn new_session(id: &str) -> NewSession {
+    NewSession {
+        id: SessionId::new(id.to_owned()),
+        engine: ENGINE.to_owned(),
+        cwd: None,
+        title: None,
+        parent: None,
+    }
+}
+
+async fn created(paused: &Paused, id: &str) -> SessionLog {
+    let journal = Arc::clone(&paused.journal);
+    SessionLog::create(journal, new_session(id)).await.unwrap()
+}
+
+async fn find(paused: &Paused, id: &str) -> Option<Session> {
+    let id = SessionId::new(id.to_owned());
+    paused.journal.find_session(&id).await.unwrap()
+}
+
+fn setup(session: &str) -> Setup {
+    let settings = Config::parse(None, |_| None).unwrap();
+    let request = Request {
+        prompt: "work".to_owned(),
+        resume: Resume::Fresh,
+        options: RunOptions::default(),
+        permissions: Permissions::default(),
+        mcp_servers: Vec::new(),
+        cwd: "/".into(),
+        talk: Interaction::Dialogue,
+    };
+    let around = LaunchContext {
+        limits: settings.limits(),
+        guard: Guard::None,
+        locks: None,
+        holder: "test".to_owned(),
+        no_wait: false,
+    };
+    let selected = engines::select(ENGINE, &settings).unwrap();
+    hub::setup(&selected, session, &request, around).unwrap()
+}
+
+/// The names of a session's events.
+async fn names(paused: &Paused, id: &str) -> Vec<&'static str> {
+    let lines = lines(&*paused.journal, &SessionId::new(id.to_owned())).await;
+    let events = lines.iter().map(|it| Event::from_json(it).unwrap());
+    events.map(|it| it.body.name()).collect()
+}
+
+/// Drives a worker until its agent is gone, and returns the names of the events it showed.
+async fn drive(worker: &mut Worker) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    loop {
+        let mut sink = |event: &Event<'_>| names.push(event.body.name());
+        if let Progress::Gone(_) = worker.step(&mut sink).await {
+            return names;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_announced_run_is_stored_and_its_agent_continues_it() {
+    let paused = Paused::new();
+    let mut log = created(&paused, "s").await;
+    assert!(log.is_open() && !log.is_deferred() && !log.is_released());
+    assert_eq!(log.session(), Some(&SessionId::new("s")));
+    let announced = log.announce("hello").await.unwrap().unwrap();
+    let mut shown = Vec::new();
+    announced.replay(&mut |event: &Event<'_>| shown.push((event.seq, event.body.name())));
+    let expected = [(1, "run.started"), (2, "item.opened"), (3, "item.closed")];
+    assert_eq!(shown, expected);
+    assert_eq!(names(&paused, "s").await, expected.map(|it| it.1));
+    let place = log.place(Some(&announced)).unwrap();
+    assert_eq!(place.session, "s");
+    assert_eq!(place.earlier.seq, 3);
+    assert_eq!(place.announced.unwrap().as_str(), "r1");
+    assert_eq!(log.resume_point().seq, 3);
+    log.end_not_started(&StartError::Recall("no".into()));
+    assert!(log.release().await);
+    let ended = [&expected.map(|it| it.1)[..], &["run.ended"]].concat();
+    assert_eq!(names(&paused, "s").await, ended);
+    assert!(log.is_released() && !log.is_open());
+    assert!(log.place(None).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_stores_what_it_shows() {
+    let paused = Paused::new();
+    let log = created(&paused, "s").await;
+    let mut worker = Worker::new(log, Permissions::default());
+    worker.start_now(setup("s"), |_| ()).await.unwrap();
+    assert!(worker.agent().is_some());
+    let shown = drive(&mut worker).await;
+    assert!(worker.agent().is_none());
+    assert!(worker.log_mut().flush().await);
+    assert_eq!(names(&paused, "s").await, shown);
+    assert_eq!(shown.last(), Some(&"run.ended"));
+    let history = worker.log_mut().history().await.unwrap();
+    let is_user = |it: &MessageContent| matches!(it, MessageContent::User(_));
+    assert!(history.messages.iter().any(|it| is_user(&it.content)));
+    // A worker without a log shows the same.
+    let mut silent = Worker::new(SessionLog::off(), Permissions::default());
+    silent.start_now(setup("s"), |_| ()).await.unwrap();
+    assert_eq!(drive(&mut silent).await, shown);
+    assert!(silent.log_mut().announce("hello").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_killed_or_taken_away_is_gone() {
+    let paused = Paused::new();
+    let mut worker = Worker::new(created(&paused, "s").await, Permissions::default());
+    worker.start(async { Ok(setup("s")) });
+    assert!(worker.is_starting());
+    worker.finish_start(Duration::from_secs(1)).await;
+    assert!(worker.agent().is_some() && !worker.is_starting());
+    worker.kill();
+    drive(&mut worker).await;
+    worker.start(async { Ok(setup("s")) });
+    assert!(worker.cancel_start());
+    assert!(!worker.cancel_start());
+    worker.start_now(setup("s"), |_| ()).await.unwrap();
+    assert!(worker.take_agent().is_some());
+    assert!(worker.agent().is_none());
+    worker.stop_logging();
+    assert!(!worker.log().is_open());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deferred_log_begins_with_what_it_held_back() {
+    let paused = Paused::new();
+    let mut worker = Worker::new(SessionLog::deferred(), Permissions::default());
+    assert!(worker.log().is_deferred());
+    worker.start_now(setup("s"), |_| ()).await.unwrap();
+    let shown = drive(&mut worker).await;
+    assert_eq!(find(&paused, "s").await, None);
+    let begun = worker.log_mut().begin(&paused.journal, new_session("s"));
+    begun.await.unwrap();
+    assert!(worker.log().is_open());
+    assert!(worker.log_mut().release().await);
+    assert_eq!(names(&paused, "s").await, shown);
+    // One that was forgotten has nothing to begin with.
+    let mut worker = Worker::new(SessionLog::deferred(), Permissions::default());
+    worker.start_now(setup("t"), |_| ()).await.unwrap();
+    drive(&mut worker).await;
+    worker.log_mut().forget_deferred();
+    let begun = worker.log_mut().begin(&paused.journal, new_session("t"));
+    begun.await.unwrap();
+    assert!(worker.log_mut().release().await);
+    assert_eq!(names(&paused, "t").await, Vec::<&str>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_released_session_is_acquired_again_within_ten_seconds() {
+    let paused = Paused::new();
+    let mut log = created(&paused, "s").await;
+    assert!(log.release().await);
+    let session = SessionId::new("s");
+    let owner = Owner::new("another program");
+    let acquire = paused
+        .journal
+        .acquire(&session, &owner, LEASE, Takeover::Lapsed);
+    let lease = acquire.await.unwrap();
+    let before = paused.elapsed();
+    let held = log.reacquire(&paused.journal).await;
+    assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
+    let took = paused.elapsed() - before;
+    assert_eq!(took, Duration::from_secs(10));
+    assert!(log.is_released());
+    let later = async {
+        sleep(Duration::from_millis(900)).await;
+        paused.journal.release(&lease).await.unwrap();
+    };
+    let before = paused.elapsed();
+    let (acquired, ()) = tokio::join!(log.reacquire(&paused.journal), later);
+    acquired.unwrap();
+    assert_eq!(paused.elapsed() - before, Duration::from_secs(1));
+    assert!(log.is_open());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_in_which_nothing_was_done_is_removed() {
+    let paused = Paused::new();
+    created(&paused, "empty").await.discard().await.unwrap();
+    assert_eq!(find(&paused, "empty").await, None);
+    let mut log = created(&paused, "used").await;
+    log.announce("hello").await.unwrap();
+    log.discard().await.unwrap();
+    assert!(find(&paused, "used").await.is_some());
+    let log = created(&paused, "queued").await;
+    let target = journal::PromptTarget::Session(SessionId::new("queued"));
+    paused.journal.enqueue(target, "{}".into()).await.unwrap();
+    log.discard().await.unwrap();
+    assert!(find(&paused, "queued").await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_parent_of_a_fork_is_found_by_the_agents_id() {
+    let paused = Paused::new();
+    let mut worker = Worker::new(created(&paused, "s").await, Permissions::default());
+    worker.start_now(setup("s"), |_| ()).await.unwrap();
+    let mut native = None;
+    loop {
+        let mut sink = |event: &Event<'_>| {
+            if let Body::SessionBound(bound) = &event.body {
+                native = Some(bound.native.to_string());
+            }
+        };
+        if let Progress::Gone(_) = worker.step(&mut sink).await {
+            break;
+        }
+    }
+    assert!(worker.log_mut().release().await);
+    let parent = hub::parent(&*paused.journal, native.as_deref()).await;
+    let head = find(&paused, "s").await.unwrap().head;
+    let expected = journal::Parent {
+        session: SessionId::new("s"),
+        seq: head,
+    };
+    assert_eq!(parent.unwrap(), Some(expected));
+    let none = hub::parent(&*paused.journal, None).await.unwrap();
+    let unknown = hub::parent(&*paused.journal, Some("unknown"))
+        .await
+        .unwrap();
+    assert_eq!((none, unknown), (None, None));
+}

@@ -47,9 +47,25 @@ fn another_session_than_the_one_asked_for_fails_the_run_and_stops_the_agent() {
     assert!(began.elapsed() < Duration::from_secs(30));
 }
 
+/// Keeps the first agent busy until [`run_and_go`] has another one that waits for it.
+const UNTIL_GO: &str = "until [ -e ../go ]; do sleep 0.02; done";
+
+/// Runs another one, and lets the first go on as soon as this one says that it waits.
+fn run_and_go(folder: &Folder, args: &[&str]) -> Ran {
+    let mut child = started(&mut command(folder, args));
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut text = String::new();
+    stderr.read_line(&mut text).unwrap();
+    fs::write(folder.path("go"), "").unwrap();
+    stderr.read_to_string(&mut text).unwrap();
+    let mut ran = ran(child.wait_with_output().unwrap());
+    ran.stderr = text;
+    ran
+}
+
 #[test]
 fn a_session_in_use_is_waited_for_or_not() {
-    let folder = claude("run-lock", &[INIT, "sleep 2", HELLO, RESULT]);
+    let folder = claude("run-lock", &[INIT, UNTIL_GO, HELLO, RESULT]);
     let mut first = started(&mut command(
         &folder,
         &["--to", "linkspan", "--resume", "s-1", "hi"],
@@ -63,7 +79,7 @@ fn a_session_in_use_is_waited_for_or_not() {
         first.id()
     );
     assert!(hasty.stderr.starts_with(&said), "{}", hasty.stderr);
-    let patient = run(&folder, &["--resume", "s-1", "hi"]);
+    let patient = run_and_go(&folder, &["--resume", "s-1", "hi"]);
     assert_eq!(patient.code, Some(0));
     let said = format!("linkspan: waiting for process {}\n", first.id());
     assert!(patient.stderr.starts_with(&said), "{}", patient.stderr);
@@ -72,7 +88,7 @@ fn a_session_in_use_is_waited_for_or_not() {
 
 #[test]
 fn a_busy_newest_session_is_left_alone() {
-    let folder = claude("run-newest", &[INIT, "sleep 2", HELLO, RESULT]);
+    let folder = claude("run-newest", &[INIT, UNTIL_GO, HELLO, RESULT]);
     let mut first = started(&mut command(
         &folder,
         &["--to", "linkspan", "--resume", "s-1", "hi"],
@@ -84,7 +100,7 @@ fn a_busy_newest_session_is_left_alone() {
         &["--continue", "--no-wait", "--to", "linkspan", "hi"],
     );
     assert_eq!((hasty.code, &*hasty.stdout), (Some(5), ""));
-    let patient = run(
+    let patient = run_and_go(
         &folder,
         &[
             "--continue",

@@ -87,6 +87,8 @@ impl Acp {
         let mut line = wire::Notification::default();
         let is_read = read(text, &mut line).is_ok() && line.params.update.is_object();
         let method = line.method.str();
+        // An id makes it a request, and `session/update` in a payload is no method: both are read
+        // in full.
         if !is_read || line.id.0.is_some() || method.as_deref() != Some("session/update") {
             return false;
         }
@@ -107,6 +109,8 @@ impl Acp {
             self.lifecycle.session.adopt_first(id);
         }
         let is_ours = self.is_of_session(cx, id);
+        // Updates may come before the answer that names the session, and bare updates have no
+        // answer at all.
         if is_ours && !self.lifecycle.session.is_bound() {
             self.emit_session(cx);
         }
@@ -154,10 +158,13 @@ impl Acp {
     /// Where events of an update go, and what else it says about itself.
     fn enter<'c>(&mut self, cx: &mut FrameContext<'c>, meta: Any<'c>) -> Meta<'c> {
         let mut fields: Meta<'c> = meta.parse().unwrap_or_default();
+        // Adapters put much into `_meta`; the whole of it is kept only where something in it is not
+        // read.
         if !fields.extra().is_empty() {
             cx.keep("_meta", meta);
         }
         let parent = fields.parent_tool_use_id.take();
+        // linkspan writes it at the top, the adapter for Claude Code inside of its own object.
         let parent = parent.or(fields.claude_code.parent_tool_use_id.take());
         if let Some(parent) = parent.filter(|it| !it.is_empty()) {
             let path = self.subagents.path_of(&mut self.lifecycle, cx, &parent);
@@ -188,6 +195,8 @@ impl MessageReader for Acp {
         if line.session_update.0.is_some() {
             // The fields of the update are this line's own.
             cx.extra.clear();
+            // A bare update has its fields at the top of the line, where `Line` has taken them for
+            // its own.
             let update = serde_json::from_str(cx.message).unwrap_or_default();
             self.update(cx, session.as_deref(), update);
         } else if line.method.0.is_some() {

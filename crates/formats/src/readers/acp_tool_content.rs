@@ -23,11 +23,13 @@ pub(crate) fn contents(list: Any<'_>) -> AcpToolContents<'_> {
     let list: List<Any<'_>> = list.parse().unwrap_or_default();
     let mut contents = AcpToolContents::default();
     for raw in list.0.into_iter().filter_map(|it| it.0) {
+        // Content of a later version of the protocol must cost itself alone: it is kept as it came.
         let content: ToolContent<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
         match (content.r#type.as_deref(), content.content.0) {
             (Some("content") | None, Some(block)) => contents.pieces.push(piece(block)),
             (Some("diff"), _) => contents.diffs.push(Diff {
                 path: text(content.path).unwrap_or_default(),
+                // OpenHands' cards spell these fields in snake case.
                 old: text(content.old_text).or(text(content.old_text_snake)),
                 new: text(content.new_text)
                     .or(text(content.new_text_snake))
@@ -61,6 +63,8 @@ pub(crate) fn piece(raw: &RawValue) -> ContentPiece<'_> {
             let media_type = block.mime_type.0.or(block.mime_type_snake.0);
             match (block.data.0, block.uri.0) {
                 (Some(data), _) => ContentPiece::Part(Part::Image {
+                    // The protocol requires a type; for an agent that leaves it out, PNG is the
+                    // best guess.
                     media_type: media_type.unwrap_or("image/png".into()),
                     data: Text::from_json(data),
                 }),

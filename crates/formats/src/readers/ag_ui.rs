@@ -56,6 +56,7 @@ impl AgUi {
         if !kind.starts_with("REASONING_") {
             self.close_ended_thoughts(cx);
         }
+        // Chunks have no end event: whatever else their agent does ends them.
         self.end_chunks_before(cx, kind, line.subagent_run_id.as_deref());
         if self.lifecycle.is_over() && is_of_run(kind) {
             return self.lifecycle.after_end(cx);
@@ -251,6 +252,7 @@ impl MessageReader for AgUi {
         let Some(kind) = line.r#type.take() else {
             return self.lifecycle.unmapped(cx, "no type");
         };
+        // The events of a sub-agent's own life name its run, but happen in the agent around it.
         if !kind.starts_with("SUBAGENT_") {
             self.enter(cx, line.subagent_run_id.as_deref());
         }

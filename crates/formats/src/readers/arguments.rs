@@ -10,9 +10,11 @@ pub(crate) fn arguments(text: &Text<'_>) -> Raw<'static> {
         Cow::Owned(json) if json.trim().len() == json.len() => json,
         json => json.trim().to_owned(),
     };
+    // A call without arguments streams nothing; consumers expect an object there.
     if json.is_empty() {
         return Raw::parse("{}".to_owned());
     }
+    // A custom tool takes plain text: it is a string, not an error.
     Raw::read(json).unwrap_or_else(|| Raw::of(&text.to_str().trim()))
 }
 

@@ -84,6 +84,7 @@ impl Claude {
     fn is_line<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) -> bool {
         let is_read = input::is_object(&mut self.lifecycle, cx, "a Claude message", line);
         cx.native = line.uuid.str();
+        // A line's own time is more exact than the recorder's: it wins where both are there.
         if let Some(at) = line.timestamp.str().and_then(|it| Timestamp::parse(&it)) {
             cx.at = Some(at);
         }
@@ -92,6 +93,8 @@ impl Claude {
 
     fn queue_prompt(&mut self, cx: &FrameContext<'_>, content: Words<'_, wire::Block<'_>>) {
         let (text, parts) = blocks::text_and_parts(content);
+        // Past the bound a prompt is not shown: its turn still is, with everything the agent does
+        // in it.
         if self.prompts.len() < MAX_PROMPTS {
             self.prompts.push_back(QueuedPrompt {
                 text: text.into_owned(),
@@ -105,6 +108,8 @@ impl Claude {
     /// nothing started another one: no prompt, and no background task.
     fn is_after_end(&self, cx: &FrameContext<'_>, kind: &str, line: &Line<'_>) -> bool {
         let is_sub_agents = line.parent_tool_use_id.is_str();
+        // A background sub-agent works on after its run's result; its lines still belong to its
+        // call.
         if !self.has_result() || self.was_woken || self.is_turn_expected() || is_sub_agents {
             return false;
         }
@@ -133,10 +138,12 @@ impl Claude {
 
     /// The agent works on a turn: ends the run before it if that is over, and starts one if none runs.
     fn begin_turn(&mut self, cx: &mut FrameContext<'_>) {
+        // With one prompt, or after a wake-up, what follows a result adds to the same run.
         if self.held.is_some() && !self.was_woken && self.is_turn_expected() {
             self.finish_held(cx);
         }
         if !self.lifecycle.has_run() {
+            // An interrupt that came between two turns stopped nothing of the next one.
             self.was_interrupted = false;
             self.start_turn(cx);
         }
@@ -155,6 +162,8 @@ impl Claude {
 
     /// Shows the prompts whose turn this is. The CLI merges what was queued into one turn.
     fn show_prompts(&mut self, cx: &mut FrameContext<'_>) {
+        // The first prompt starts its turn at once; only later ones can wait behind a turn and be
+        // merged.
         let n = if self.lifecycle.n_runs() == 1 {
             self.prompts.len().min(1)
         } else {
@@ -195,6 +204,7 @@ impl Claude {
     }
 
     fn init<'c>(&mut self, cx: &mut FrameContext<'c>) {
+        // Only `init` has these fields; `Line` holds what every line may have.
         let Ok(mut init) = serde_json::from_str::<wire::Init<'c>>(cx.message) else {
             return;
         };
@@ -213,6 +223,7 @@ impl Claude {
             // Another program that prints the same lines: it has resume lines of its own.
             self.lifecycle.set_engine("qwen");
         }
+        // An `init` without a directory keeps the earlier one: titles of calls are shortened by it.
         self.cwd = init.cwd.owned().or(self.cwd.take());
         if let Some(native) = self.lifecycle.session.id().map(str::to_owned) {
             let servers: Vec<wire::McpServer<'_>> = init.mcp_servers.parse().unwrap_or_default();
@@ -235,6 +246,8 @@ impl Claude {
                     .collect(),
                 ..session_tracker::bound(native)
             };
+            // `init` announces a turn: the run before it ends first, or `session.bound` would fall
+            // into it.
             if self.held.is_some() && !self.was_woken {
                 self.finish_held(cx);
             }
@@ -249,6 +262,8 @@ impl Claude {
     }
 
     fn remember_denied(&mut self, call: &ItemId<'_>) {
+        // A result forgets its entry; only a stream that denies without ever answering reaches the
+        // bound.
         if self.denied.len() < MAX_DENIED {
             self.denied.push(call.clone().into_owned());
         }
@@ -344,6 +359,8 @@ impl MessageReader for Claude {
     }
 
     fn judge(&mut self, _: &End, missing: &mut MissingEnd) {
+        // A stop that was asked for explains the missing result better than an error on the way to
+        // it.
         if let Some(error) = self.error.take().filter(|_| !missing.is_aborted()) {
             missing.fail_with(RunError::new("failed", error));
         }

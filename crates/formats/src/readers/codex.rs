@@ -62,6 +62,7 @@ impl Codex {
             cx.at = Some(Timestamp::from_millis(at as i64));
         }
         let kind = line.r#type.as_deref();
+        // Also `error`: between two turns it belongs to neither.
         if self.lifecycle.is_over() && kind.is_some_and(is_of_turn) {
             return self.lifecycle.after_end(cx);
         }
@@ -75,6 +76,8 @@ impl Codex {
             Some("item.completed") => self.line_item(cx, &mut line, Phase::Completed),
             Some("error") => {
                 let message = line.message.text().unwrap_or_default();
+                // A line of `codex exec` has no field for a retry; only the app server's
+                // `willRetry` says it.
                 let is_retry = message.to_str().starts_with("Reconnecting...");
                 self.error_notice(cx, message, is_retry);
             }
@@ -96,6 +99,7 @@ impl Codex {
     fn bind(&mut self, cx: &mut FrameContext<'_>, bound: SessionBound<'_>) -> bool {
         let id = bound.native.as_str();
         let is_known = self.lifecycle.session.id() == Some(id);
+        // A fork answers with a new id, which the check against the requested thread would refuse.
         if bound.how == Binding::Fork {
             self.lifecycle.session.adopt(id);
         } else if !self.accepts_session(cx, id) {
@@ -128,6 +132,8 @@ impl Codex {
             return self.lifecycle.unmapped(cx, "item event without an item");
         }
         let mut item = line.item.take();
+        // Codex writes the key `id` twice into a search; the parser keeps the last, but the first
+        // one is the item's.
         if item.r#type.as_deref() == Some("web_search") {
             let ids: wire::Ids<'_> = serde_json::from_str(cx.message).unwrap_or_default();
             item.id.0 = ids.item.0.map(Cow::Owned).or(item.id.0);
@@ -171,6 +177,8 @@ impl MessageReader for Codex {
     }
 
     fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        // Where no message calls itself final, the lifecycle fills in the last that is no
+        // commentary.
         ended.answer = self.final_answer.take();
         self.lifecycle.end_run(cx, ended);
         self.calls = None;
@@ -204,6 +212,7 @@ pub(crate) fn recognises(line: &str) -> bool {
             line.item.is_object() && line.item.take().r#type.0.is_some()
         }
         Some(_) => false,
+        // ACP is JSON-RPC with a version; Codex leaves the version out.
         None => line.jsonrpc.0.is_none() && line.method.as_deref().is_some_and(server::is_method),
     }
 }

@@ -36,6 +36,7 @@ enum ImageSource<'b> {
 pub(crate) fn picture(url: &RawValue) -> Part<'_> {
     let text = plain(url);
     let parts = match &text {
+        // Both arms do the same; only a borrowed text can lend its parts for the life of the frame.
         Cow::Borrowed(text) => in_data_url(text).map(|(kind, data)| (kind.into(), data.into())),
         Cow::Owned(text) => in_data_url(text)
             .map(|(kind, data)| (Cow::Owned(kind.to_owned()), Cow::Owned(data.to_owned()))),
@@ -52,6 +53,7 @@ pub(crate) fn picture(url: &RawValue) -> Part<'_> {
 }
 
 fn in_data_url(url: &str) -> Option<(&str, &str)> {
+    // Data that is not in base64 stays an address: a picture's data is base64 for every writer.
     let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     Some((kind, data))
 }
@@ -117,6 +119,7 @@ pub(crate) fn blocks(pieces: &[ContentPiece<'_>]) -> Raw<'static> {
 pub(crate) fn block<'p>(piece: &'p ContentPiece<'_>) -> Raw<'p> {
     let source = match piece {
         ContentPiece::Text(text) => return Raw::of(&ImageOrText::Text { text }),
+        // Already a block of the agent's own: whatever it is, writers get it as it came.
         ContentPiece::Part(Part::Other(raw)) => return raw.by_ref(),
         ContentPiece::Part(Part::Image { media_type, data }) => {
             ImageSource::Base64 { media_type, data }

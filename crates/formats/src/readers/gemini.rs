@@ -46,6 +46,8 @@ impl Gemini {
     fn begin(&mut self, cx: &mut FrameContext<'_>) {
         if !self.lifecycle.has_run() {
             self.lifecycle.emit_bound(cx);
+            // The fields of the line belong to its own event, not to the start of the run before
+            // it.
             cx.without_extra(|cx| self.lifecycle.start_run(cx, Cause::Prompt));
         }
     }
@@ -72,6 +74,7 @@ impl Gemini {
 
     /// The message that chunks belong to.
     fn streaming_message(&mut self, cx: &mut FrameContext<'_>) -> ItemId<'static> {
+        // An over-full list of open items may have closed it: then the next chunk begins a message.
         if let Some(id) = self.message.clone().filter(|it| self.lifecycle.is_open(it)) {
             return id;
         }
@@ -135,6 +138,7 @@ impl Gemini {
 
     fn show_plan(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>, status: Status) {
         let tool = self.lifecycle.open_tool(id);
+        // Only a call that worked changes the plan, and its input is the whole list.
         let todo = tool.filter(|it| it.class.kind == ToolKind::Todo && status == Status::Ok);
         let input = todo.and_then(|it| it.input.as_ref());
         if let Some(entries) = input.and_then(|it| plans::entries(it.get())) {
@@ -194,6 +198,7 @@ impl MessageReader for Gemini {
             cx.at = Some(at);
         }
         let kind = line.r#type.as_deref();
+        // A file may hold two recordings: only an `init` begins another run.
         if self.lifecycle.is_over() && (kind != Some("init") || self.lifecycle.has_one_run()) {
             return self.lifecycle.after_end(cx);
         }
@@ -217,6 +222,7 @@ impl MessageReader for Gemini {
 /// True when a frame can be of no other format.
 pub(crate) fn recognises(line: &str) -> bool {
     let mut it = Line::default();
+    // Claude Code and OpenCode have lines of these types, too; every line of Gemini CLI has a time.
     if read(input::message(line), &mut it).is_err() || it.timestamp.0.is_none() {
         return false;
     }
@@ -247,6 +253,7 @@ fn verdict<'c>(status: Option<&str>, error: wire::Error<'c>) -> (Outcome, Option
         Some("FatalCancellationError") => Outcome::Aborted,
         _ => Outcome::Failed,
     };
+    // `unknown` says no more than that the run failed.
     let code = code.filter(|it| it != "unknown");
     let message = error.message.text();
     let error = RunError::new(
@@ -261,6 +268,7 @@ fn tokens(stats: &wire::Stats<'_>) -> Tokens {
     let all_input = stats.input_tokens.count();
     let input = stats.input.as_u64();
     Tokens {
+        // `input_tokens` counts cached input in; `input`, where it is printed, does not.
         input: input.unwrap_or(all_input.saturating_sub(cache_read)),
         cache_read,
         cache_write: 0,

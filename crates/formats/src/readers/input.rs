@@ -46,6 +46,8 @@ fn wrapped(text: &str) -> Option<(duplex::Line<'_>, &str)> {
     }
     let line: duplex::Line<'_> = serde_json::from_str(text).ok()?;
     let msg = line.msg.0?.get();
+    // An agent's own message may begin with `t` or `msg`; only a recorder's has a direction as
+    // well.
     line.dir.as_deref().is_some().then_some((line, msg))
 }
 
@@ -79,6 +81,8 @@ pub(crate) fn text<'f>(
                 None => (),
                 Some(Repair::InvalidUtf8) => {
                     let text = format!("line {n} is not UTF-8; the bad bytes were replaced");
+                    // The bad bytes are escaped fourfold; a giant line would become a far larger
+                    // notice.
                     let kept = &data[..data.len().min(MAX_KEPT)];
                     let bytes = kept.escape_ascii().to_string();
                     lifecycle.warn(cx, "invalid_utf8", text, Some(Raw::of(&bytes)));
@@ -104,6 +108,8 @@ pub(crate) fn is_object<'c>(
     let text = cx.message;
     if let Err(err) = read(text, object) {
         if !text.trim_start().starts_with(['{', '[', '"']) {
+            // Words of people, not broken JSON: what a program prints before it leaves may explain
+            // its end.
             lifecycle.plain_text_line(cx, text);
             return false;
         }

@@ -282,6 +282,7 @@ impl Lifecycle {
     }
 
     pub(crate) fn emit(&mut self, cx: &mut FrameContext<'_>, body: Body<'_>) {
+        // Taken, not borrowed: `emit_at` needs the context mutably.
         let path = std::mem::take(&mut cx.path);
         let renamed = self.used.renamed_path(&path);
         self.emit_at(cx, &renamed, body);
@@ -318,6 +319,7 @@ impl Lifecycle {
             // Numbered over all streams of the session: a resumed one repeats no name.
             .unwrap_or_else(|| RunId::new(format!("r{}", self.n_earlier + self.n_runs)));
         self.envelope.run = Some(run);
+        // A run is never inside a sub-agent, whichever line starts it.
         self.emit_at(cx, &[], Body::RunStarted(RunStarted { cause }));
     }
 
@@ -369,22 +371,27 @@ impl Lifecycle {
             | Outcome::Limit
             | Outcome::Lost => (Status::Lost, Decision::Lost),
         };
+        // Asks first: a client must not be asked about a call that has ended.
         self.settle_all(cx, decision);
+        // From the last to the first: what was opened inside of something ends before it.
         while let Some(open) = self.open.pop() {
             self.close_left_open(cx, open, left_open);
         }
         self.emit_at(cx, &[], Body::RunEnded(ended));
+        // After the event: the end still carries the name of its run.
         self.envelope.run = None;
     }
 
     /// Gives an error its code. Where the agent just stopped, its last words are the reason.
     fn settle_error(&mut self, cx: &FrameContext<'_>, ended: &mut RunEnded<'_>) {
+        // Taken in any case: words before this end explain no later one.
         let words = self.last_words.take();
         let Some(error) = &mut ended.error else {
             return;
         };
         let is_made_up = matches!(cx.why, Some(Why::ProcessExit | Why::MissingEnd));
         let has_failed = matches!(ended.outcome, Outcome::Failed | Outcome::Lost);
+        // An abort was asked for and a limit explains itself: printed words are not their reason.
         if let Some(words) = words.filter(|_| is_made_up && has_failed) {
             error.message = Text::new(format!("{}\n{words}", error.message));
         }

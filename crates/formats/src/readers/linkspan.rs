@@ -22,6 +22,8 @@ pub(crate) fn recognises(text: &str) -> bool {
 impl Linkspan {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         let mut lifecycle = Lifecycle::new("linkspan", config);
+        // A canonical file has a `run.started` for every run: items between two runs are out of
+        // place.
         lifecycle.expect_announced_turns();
         Self {
             lifecycle,
@@ -45,6 +47,7 @@ impl Linkspan {
         match body {
             Body::RunStarted(started) => {
                 if lifecycle.has_run() {
+                    // Two starts without an end: a damaged file, or two files in one.
                     lost(lifecycle, cx);
                 }
                 lifecycle.start_run(cx, started.cause);
@@ -76,6 +79,8 @@ impl Reader for Linkspan {
         };
         match Event::from_json(&text) {
             Ok(event) => {
+                // Before anything is emitted: the first event has the numbers and names of the
+                // file.
                 self.lifecycle.adopt(&event);
                 self.check_seq(&mut cx, event.seq);
                 let mut cx = FrameContext {
@@ -85,6 +90,8 @@ impl Reader for Linkspan {
                     path: event.path,
                     extra: event.extra.into_owned(),
                     why: event.why,
+                    // The number of the agent's frame, as it was when the event was made; not the
+                    // line of this file.
                     frame: event.frame,
                     message: &text,
                     ..FrameContext::new(cx.sink)
@@ -99,6 +106,7 @@ impl Reader for Linkspan {
     }
 
     fn end(&mut self, _: &End, sink: &mut dyn Sink) {
+        // How a process ended says nothing here: the file's own events would have said it.
         lost(&mut self.lifecycle, &mut FrameContext::new(sink));
     }
 

@@ -71,6 +71,8 @@ pub(crate) trait MessageReader: Clone + Default + Send + 'static {
         };
         match self.lifecycle().session.observe(id) {
             SessionMatch::Same => true,
+            // A warning is enough: a stray line of another session does not make the run's own work
+            // wrong.
             SessionMatch::Other => {
                 self.lifecycle().warn_other_session(cx, id);
                 true
@@ -101,9 +103,11 @@ pub(crate) trait MessageReader: Clone + Default + Send + 'static {
     fn fail_mismatch(&mut self, cx: &mut FrameContext<'_>, got: &str) {
         cx.extra.clear();
         let lifecycle = self.lifecycle();
+        // The wrong session may answer before any run: there has to be one that fails.
         start_unannounced(lifecycle, cx, Some(Why::WrongSession));
         let mismatch = SessionBound::new(SessionId::new(got), Binding::Mismatch);
         lifecycle.emit(cx, Body::SessionBound(mismatch));
+        // After `session.bound`: from here on the session is forgotten.
         let error = lifecycle.session.mismatch(got);
         let ended = RunEnded::new(Outcome::Failed, Some(error));
         cx.because(Some(Why::WrongSession), |cx| self.end_run(cx, ended));
@@ -113,6 +117,7 @@ pub(crate) trait MessageReader: Clone + Default + Send + 'static {
     fn end_unfinished(&mut self, cx: &mut FrameContext<'_>) {
         if self.lifecycle().has_run() {
             cx.without_extra(|cx| {
+                // What is held may be the missing end: then nothing is left to end here.
                 self.flush(cx);
                 let mut missing = MissingEnd::before_next(self.was_interrupted());
                 self.judge(&End::default(), &mut missing);
@@ -152,6 +157,8 @@ impl<R: MessageReader> Reader for Machine<R> {
         let Some(text) = input::text(reader.lifecycle(), &mut cx, frame) else {
             return;
         };
+        // The run has failed over its session: nothing more of the stream belongs to what was asked
+        // for.
         if reader.lifecycle().session.ignores() {
             return;
         }
@@ -167,15 +174,18 @@ impl<R: MessageReader> Reader for Machine<R> {
         } else {
             reader.message(&mut cx);
         }
+        // Last: fields that no event has taken are still worth a notice.
         reader.lifecycle().unread(&mut cx);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
         let (reader, cx) = (&mut self.reader, &mut FrameContext::new(sink));
+        // The run has its end; another one would be a second end of the same prompt.
         if reader.lifecycle().session.is_mismatch() {
             return reader.lifecycle().report_ignored(cx);
         }
         reader.flush(cx);
+        // Prompts that were sent and not answered are runs as well, each with an end of its own.
         let mut is_open = !reader.lifecycle().has_ended() || reader.start_queued(cx);
         while is_open {
             end_without_result(reader, cx, end);
@@ -215,6 +225,8 @@ fn start_unannounced(lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>, why: 
 
 fn missing_end<R: MessageReader>(reader: &mut R, end: &End) -> MissingEnd {
     let end = End {
+        // The caller knows of a stop that it asked for itself, the reader of one that it saw in the
+        // stream.
         aborted: end.aborted || reader.was_interrupted(),
         ..end.clone()
     };

@@ -24,6 +24,8 @@ impl MissingEnd {
     pub(crate) fn of_stream(agent: &str, session_id: &str, end: &End, has_session: bool) -> Self {
         let failed = |code, message| Self::new(Outcome::Failed, Why::ProcessExit, code, message);
         match end.exit {
+            // First of all: a process that was stopped exits in many ways, and none of them is its
+            // failure.
             _ if end.aborted => Self::aborted(),
             // The process calls it a success, but nothing can be resumed.
             Some(Exit::Code(0)) if !has_session => failed(

@@ -34,6 +34,7 @@ pub(super) fn entries(json: &str) -> Option<Vec<PlanEntry<'static>>> {
     let input: TodosInput<'_> = serde_json::from_str(json).ok()?;
     let entries = input.todos.0.into_iter().filter_map(entry);
     let entries: Vec<_> = entries.take(MAX_ENTRIES).collect();
+    // An emptied list is news, a call without any list is none.
     (!entries.is_empty() || json.contains("\"todos\"")).then_some(entries)
 }
 
@@ -41,6 +42,7 @@ fn entry(todo: TodoEntry<'_>) -> Option<PlanEntry<'static>> {
     let text = todo.content.text().or(todo.description.text())?;
     let word = todo.status.as_deref();
     let status = status(word);
+    // The model of a plan has no state for it; as pending or done it would be wrong.
     (word != Some("cancelled")).then(|| PlanEntry::new(text.into_owned(), status))
 }
 

@@ -106,6 +106,8 @@ impl SessionTracker {
 
     /// The requested session failed to answer, `got` did. Returns what the run fails with.
     pub(super) fn mismatch(&mut self, got: &str) -> RunError<'static> {
+        // The known session counts before the expected one: they differ when an agent changes in
+        // mid-stream.
         let wanted = self.known.take().or(self.expected.clone());
         let wanted = wanted.unwrap_or_default();
         let message = match self.expected {
@@ -128,6 +130,7 @@ impl Lifecycle {
         let Some(id) = self.session.known.clone() else {
             return;
         };
+        // The frame's fields are left for its own event: this one is only made up on the way to it.
         let extra = std::mem::take(&mut cx.extra);
         self.bind(cx, bound(id));
         cx.extra = extra;
@@ -144,6 +147,7 @@ impl Lifecycle {
             how => how,
         };
         session.is_bound = true;
+        // A session is never inside a sub-agent, even if a sub-agent's line names it first.
         let path = std::mem::take(&mut cx.path);
         self.emit(cx, Body::SessionBound(bound));
         cx.path = path;
@@ -160,6 +164,7 @@ impl Lifecycle {
 
     /// A line of another session than the known one; the first of each is reported.
     pub(super) fn warn_other_session(&mut self, cx: &mut FrameContext<'_>, id: &str) {
+        // Only the last one is remembered: two that take turns are reported each time.
         if self.session.other.as_deref() != Some(id) {
             self.session.other = Some(id.to_owned());
             let text = format!("lines of another session, `{id}`");

@@ -85,6 +85,8 @@ impl Subagents {
         call: &str,
     ) -> Vec<ItemId<'static>> {
         match self.position(call) {
+            // Its item may have been closed while it works on in the background: it is opened
+            // again.
             Some(at) if lifecycle.is_open(&item_id(call)) => self.known[at].path.clone(),
             _ => self.open(lifecycle, cx, call, &SubagentStart::default()),
         }
@@ -114,12 +116,15 @@ impl Subagents {
         start: &SubagentStart<'_>,
     ) -> Vec<ItemId<'static>> {
         let call_id = ItemId::new(call.to_owned());
+        // Taken out: it is remembered anew below, with the path that it has now.
         let before = self.position(call).map(|at| self.known.remove(at));
         // Claude names the parent's task; in other formats the call stands where its parent works.
         let parent = self.with_task(start.parent_task);
         let mut path = parent
             .map(|it| it.path.clone())
             .or_else(|| lifecycle.path_of(&call_id).map(<[_]>::to_vec))
+            // The path around the call, remembered when the call was seen; the call itself may be
+            // gone.
             .or_else(|| before.map(|it| it.path[..it.path.len() - 1].to_vec()))
             .unwrap_or_default();
         open_item(lifecycle, cx, &call_id, &path, start);
@@ -162,6 +167,7 @@ pub(crate) fn open_item(
     around: &[ItemId<'static>],
     start: &SubagentStart<'_>,
 ) {
+    // Only Claude Code describes its sub-agents; elsewhere the input of the call has to serve.
     let input = lifecycle.open_tool(call).and_then(|it| it.input.clone());
     let asked: TaskInput<'_> = input
         .as_ref()

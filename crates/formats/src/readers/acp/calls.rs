@@ -105,6 +105,7 @@ impl Acp {
         let Some(id) = update.tool_call_id.as_deref().filter(|it| !it.is_empty()) else {
             return self.odd_update(cx, "a tool call without an id", None);
         };
+        // A `tool_call` may use an id again for a new call; only an update of an ended one is late.
         if !is_opening && self.calls.find(id).is_none() && self.calls.has_ended(id) {
             let id = ItemId::new(id.to_owned());
             return self.odd_update(cx, "an update after the end of its call", Some(id));
@@ -114,6 +115,7 @@ impl Acp {
         let status = match update.status.as_deref() {
             Some("completed") => Status::Ok,
             Some("cancelled") => Status::Cancelled,
+            // ACP has no word for these; linkspan's writer puts it into `_meta`.
             Some("failed") => match meta.status.as_deref() {
                 Some("denied") => Status::Denied,
                 Some("cancelled") => Status::Cancelled,
@@ -157,20 +159,24 @@ impl Acp {
         let is_new = known.is_none();
         let at = known.unwrap_or_else(|| self.add_call(id));
         let call = &mut self.calls.open[at];
+        // Only from its first update: a call that has begun cannot become pending again.
         call.is_pending |= is_new && update.status.as_deref() == Some("pending");
         let mut has_changed = call.take(update);
         if update.content.0.is_some() {
+            // Content that comes with the end is a result, even if the call was never introduced.
             let is_over = matches!(update.status.as_deref(), Some("completed" | "failed"));
             call.is_description = is_new && !is_over;
         }
         has_changed |= call.take_content(update.content);
         let key = call.id.clone();
         if is_new {
+            // A call ends the message before it: ACP has no event for the end of a message.
             self.close_texts(cx);
         }
         // One that was given up as too old is opened again.
         let is_open = self.lifecycle.is_open(&key);
         let call = &mut self.calls.open[at];
+        // Some agents send thousands of updates; each that is emitted holds the whole call.
         if is_open && (!has_changed || call.n_updates >= MAX_UPDATES) {
             return at;
         }
@@ -198,6 +204,7 @@ impl Acp {
         let is_empty = |it: &Raw<'_>| it.is_null() || it.get() == "{}";
         let input = update.raw_input.raw().filter(|it| !is_empty(it));
         let mut has_changed = false;
+        // A call may be introduced with `{}` before its input is known: that is no input to keep.
         if let Some(input) = input.filter(|_| call.input.as_ref().is_none_or(is_empty)) {
             call.input = Some(input.into_owned());
             has_changed = true;
@@ -229,6 +236,7 @@ impl Acp {
             call.terminal_exit = Some(code as i32);
         }
         let key = call.id.clone();
+        // Two adapters, two names; each holds only what was added since.
         for piece in [&meta.terminal_output, &meta.terminal_output_delta] {
             let Some(text) = piece.data.filled_text() else {
                 continue;
@@ -244,6 +252,7 @@ impl Acp {
             return;
         };
         let call = &mut self.calls.open[at];
+        // Nothing is approved that can still change: the question makes the input final.
         if std::mem::take(&mut call.is_pending) && call.input.is_some() {
             let tool = call.tool(self.session.cwd.as_deref());
             self.lifecycle.update(cx, tool.into());
@@ -318,6 +327,8 @@ impl Acp {
         meta: &Meta<'c>,
     ) {
         let call = self.calls.open.remove(at);
+        // Before the call closes: its ask may have been answered where the recording does not show
+        // it.
         self.lifecycle.settle_by_status(cx, &call.id, status);
         let mut tool = call.tool(self.session.cwd.as_deref());
         tool.result = call.result(status, meta);
@@ -371,6 +382,7 @@ impl AcpCall {
             self.locations = Some(locations);
         }
         let has_begun = !matches!(update.status.as_deref(), None | Some("pending"));
+        // The beginning of a call makes its input final, and so it is news.
         is_news |= has_begun && std::mem::take(&mut self.is_pending) && self.input.is_some();
         if let Some(output) = update.raw_output.raw() {
             self.output = Some(output.into_owned());
@@ -380,6 +392,7 @@ impl AcpCall {
 
     /// Keeps a piece of the output for the result.
     fn add_output(&mut self, text: &Text<'_>) {
+        // Past the bound pieces are still emitted; only the result, which repeats them, ends there.
         if self.streamed.len() + text.len_bound() <= MAX_OUTPUT {
             self.streamed.push_str(&text.to_str());
         }
@@ -389,6 +402,7 @@ impl AcpCall {
         let Some(raw) = content.raw() else {
             return false;
         };
+        // A long output is parsed here with every update otherwise; few contents have a diff.
         let has_diffs = raw.get().contains("\"diff\"");
         let diffs = if has_diffs {
             acp_tool_content::contents(content).diffs
@@ -417,6 +431,8 @@ impl AcpCall {
         }
         let name = name.or(kind).unwrap_or("tool");
         Tool {
+            // While a call is pending its input may still grow: consumers get it once, when it is
+            // whole.
             input: input.filter(|_| !self.is_pending),
             ..Tool::new(self.id.by_ref(), name, class)
         }

@@ -30,6 +30,7 @@ pub(super) struct ContextUsage {
 impl ContextUsage {
     pub(super) fn update(&mut self, update: &Update<'_>) {
         self.size = update.size.as_u64().or(self.size);
+        // The model of an end counts in dollars; other currencies stay in the update's `detail`.
         if update.cost.currency.as_deref() == Some("USD") {
             self.cost_usd = update.cost.amount.0.or(self.cost_usd);
         }
@@ -55,6 +56,7 @@ impl Acp {
         self.requests.running = Some(prompt.id);
         self.was_cancelled = false;
         let before = (cx.at, std::mem::take(&mut cx.extra));
+        // A prompt that waited is as old as its request, not as the answer that freed its turn.
         cx.at = prompt.at.or(cx.at);
         self.show_prompt(cx, prompt.text, prompt.parts);
         (cx.at, cx.extra) = before;
@@ -78,6 +80,7 @@ impl Acp {
             // Version 2 only says that it has taken the prompt.
             return;
         }
+        // A recording of the agent's side alone shows no prompt: its answer still ends a run.
         self.lifecycle.start_run(cx, Cause::Prompt);
         let meta: Meta<'c> = outcome.meta.parse().unwrap_or_default();
         let mut ended = match line.error.0 {
@@ -121,8 +124,11 @@ impl Acp {
         cx.without_extra(|cx| {
             self.close_all_texts(cx);
             for call in self.calls.take_denied() {
+                // Some agents never speak of a denied call again; left open it would end as lost.
                 self.lifecycle.close(cx, &call, Status::Denied, |_| ());
             }
+            // In any other end a sub-agent did not finish: the lifecycle closes it as lost or
+            // cancelled.
             if ended.outcome == Outcome::Completed {
                 self.subagents.run_ended(&mut self.lifecycle, cx);
             }
@@ -145,6 +151,7 @@ impl Acp {
             let tokens = ended.usage.as_ref().map(|it| it.tokens);
             (ended.models).push(ModelUsage::new(model, tokens.unwrap_or_default()));
         }
+        // With several models the update does not say whose context it means.
         if let [only] = &mut *ended.models {
             only.context_window = only.context_window.or(Some(size));
         }
@@ -155,6 +162,7 @@ impl Acp {
 /// OpenCode, say that they came to the end of their turn.
 fn stop<'c>(reason: Option<&str>, meta: &Meta<'c>, was_cancelled: bool) -> RunEnded<'c> {
     let outcome = match (reason, meta.outcome.as_deref()) {
+        // linkspan's own word in `_meta`: the stop reasons of ACP are coarser than the outcomes.
         (_, Some("completed")) => Outcome::Completed,
         (Some("max_tokens" | "max_turn_requests"), _) => Outcome::Limit,
         (Some("refusal"), _) => Outcome::Refused,
@@ -185,6 +193,7 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
     let number = error.code.0.unwrap_or_default() as i64;
     let outcome = match (data.outcome.as_deref(), number) {
         (Some("lost"), _) => Outcome::Lost,
+        // The error code of ACP for a request that was cancelled.
         (_, -32800) => Outcome::Aborted,
         (_, _) => Outcome::Failed,
     };
@@ -216,6 +225,7 @@ fn usage<'c>(
     outcome: &wire::Outcome<'c>,
     meta: &Meta<'c>,
 ) -> (Option<Usage<'c>>, Vec<ModelUsage<'c>>) {
+    // `usage` is no part of the stable schema; Gemini CLI has a `quota` in `_meta` instead.
     if let Some(raw) = outcome.usage.raw() {
         let usage: wire::Usage<'c> = outcome.usage.parse().unwrap_or_default();
         let tokens = Tokens {

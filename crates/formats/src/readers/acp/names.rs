@@ -30,6 +30,7 @@ pub(super) fn find(id: &str, title: Option<&str>, kind: Option<&str>) -> Option<
     let title = title.unwrap_or_default().trim();
     let head = title.split_once(": ").map(|(head, _)| head);
     let of_id = id.split_once("__").or(id.split_once('-'));
+    // In order of trust: a title that is nothing but a name, one that begins with it, then the id.
     let candidates = [Some(title), head, of_id.map(|(head, _)| head)];
     let name = candidates
         .into_iter()
@@ -54,6 +55,7 @@ fn is_name(word: &str, kind: Option<&str>) -> bool {
         Some("fetch") => is_known(&[ToolKind::Fetch, ToolKind::WebSearch]),
         Some("think") => is_known(&[ToolKind::Think, ToolKind::Task, ToolKind::Todo]),
         Some("switch_mode") => is_known(&[ToolKind::Mode]),
+        // Without a kind only names are taken of tools that neither run commands nor change files.
         Some(_) | None => is_known(&[ToolKind::Todo, ToolKind::Task, ToolKind::Ask]),
     }
 }

@@ -110,6 +110,7 @@ impl Acp {
             ("session/prompt", _) => self.prompt(cx, id, &params),
             ("session/cancel", _) => {
                 cx.origin = Origin::Client;
+                // A stop between two prompts stops nothing: the next run must not count as aborted.
                 self.was_cancelled |= self.lifecycle.has_run();
                 let text = "the client asked for a stop";
                 self.lifecycle
@@ -207,6 +208,8 @@ impl Acp {
         self.requests
             .of_client
             .push((id.clone(), ClientRequest::Prompt));
+        // A prompt ends the history, also where the answer to `session/load` is not in the
+        // recording.
         self.end_replay(cx);
         self.emit_skipped(cx);
         let prompt = PromptRequest {
@@ -246,6 +249,7 @@ impl Acp {
         let options: Vec<(String, String)> = (options.0.iter().take(MAX_OPTIONS))
             .map(|it| (own(it.option_id.as_deref()), own(it.kind.as_deref())))
             .collect();
+        // Suggestions are what a client may ask to remember; without the option nothing would be.
         let is_lasting = options.iter().any(|(_, kind)| kind == "allow_always");
         let request = AgentRequest::Permission { options };
         self.requests.of_agent.push((id.to_owned(), request));
@@ -293,6 +297,7 @@ impl Acp {
     pub(super) fn response<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.id.0.map_or("", |it| it.get());
         let outcome: Outcome<'c> = line.result.parse().unwrap_or_default();
+        // Both sides count from small numbers: an id alone may fit a request of either.
         let is_to_agent = match cx.direction {
             Some(direction) => direction == Direction::ToAgent,
             None if outcome.stop_reason.0.is_some() => false,
@@ -307,6 +312,8 @@ impl Acp {
         let is_failed = line.error.0.is_some();
         match asked {
             Some(ClientRequest::Prompt) => self.on_prompt_response(cx, id, line, outcome),
+            // A request that was not recorded: only a prompt's answer has a stop reason, and an
+            // error without a known request is taken for one.
             None if is_failed || outcome.stop_reason.0.is_some() => {
                 self.on_prompt_response(cx, id, line, outcome);
             }
@@ -350,6 +357,7 @@ impl Acp {
             }
             ClientRequest::Prompt | ClientRequest::Other => return,
         }
+        // A later `session/new` may still succeed, after a login for example; `opened` clears it.
         self.lifecycle.session.refusal = super::end::refusal(line);
     }
 
@@ -427,11 +435,13 @@ fn decision(
     options: &[(String, String)],
     is_failed: bool,
 ) -> Decision {
+    // Cancelled, or answered with an error: the client took no decision.
     if is_failed || selected.outcome.as_deref() != Some("selected") {
         return Decision::Withdrawn;
     }
     let chosen = selected.option_id.as_deref().unwrap_or_default();
     let option = options.iter().find(|(id, _)| id == chosen);
+    // Without the option, which the bound may have cut, its id is the only hint.
     match option.map_or(chosen, |(_, kind)| kind) {
         "allow_always" => Decision::AllowedAlways,
         kind if kind.starts_with("allow") => Decision::Allowed,

@@ -126,6 +126,7 @@ impl Acp {
         }
         self.texts.n += 1;
         let id = message.filter(|it| !it.is_empty()).map(str::to_owned);
+        // Something else may be open under the message's id: items may not share theirs.
         let key = id.filter(|it| !self.lifecycle.is_open(&ItemId::new(&**it)));
         let key = ItemId::new(key.unwrap_or_else(|| format!("text-{}", self.texts.n)));
         let opened = item(key.clone(), voice, Text::EMPTY, Vec::new());
@@ -211,6 +212,7 @@ impl Acp {
             return false;
         };
         let text = text.to_str();
+        // The echo may come in pieces: each is compared with what is left of the prompt.
         let Some(after) = left.strip_prefix(&*text).filter(|_| !text.is_empty()) else {
             return false;
         };

@@ -108,6 +108,7 @@ impl Acp {
     /// for a run must not mistake this for one.
     fn is_repeated(&self, name: &str) -> bool {
         let is_idle = self.is_replay || self.is_opened && !self.lifecycle.has_run();
+        // A recording is converted for its history; only a live client would take it for an answer.
         self.lifecycle.run_ends == RunEnds::AtResult
             && is_idle
             && (name.starts_with("user_message")
@@ -164,6 +165,7 @@ impl Acp {
         let usage = Usage {
             model: self.session.model.clone().map(Cow::Owned),
             detail: Some(raw(update_in(cx.message))),
+            // `used` is what the context holds now, not what one call added to it.
             ..Usage::new(Scope::Call, Basis::Cumulative, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));

@@ -104,6 +104,7 @@ impl AgUi {
             return;
         }
         match kind {
+            // As in the AG-UI client: these may come between two chunks of one message.
             "RAW"
             | "ACTIVITY_SNAPSHOT"
             | "ACTIVITY_DELTA"

@@ -23,6 +23,7 @@ impl AgUi {
         let kind = outcome.r#type.take().unwrap_or_default();
         let pending = outcome.pending_tool_call_ids.0.iter();
         let pending: Vec<&str> = pending.filter_map(|it| it.as_deref()).collect();
+        // Before the run ends, which would close them as lost: the application answers them later.
         self.hand_over(cx, &pending);
         for interrupt in &outcome.interrupts.0 {
             self.interrupt(cx, *interrupt);
@@ -37,6 +38,7 @@ impl AgUi {
         };
         let error =
             (verdict == Outcome::Aborted).then(|| RunError::new("aborted", Text::new("aborted")));
+        // An abort cancels activities with everything else; any other end leaves them as they are.
         if verdict != Outcome::Aborted {
             self.close_activities(cx);
         }
@@ -73,6 +75,7 @@ impl AgUi {
         let message = line.message.text().unwrap_or_default();
         let mut error = RunError::new(code, message);
         if let Some(code) = own.code.take() {
+            // Our writer puts the agent's own word into `code`, and linkspan's into the metadata.
             error.native = Some(std::mem::replace(&mut error.code, code));
         }
         let mut ended = self.ended(verdict, Some(error), line.usage);

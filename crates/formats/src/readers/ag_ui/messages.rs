@@ -32,6 +32,7 @@ impl AgUi {
 
     fn message<'c>(&mut self, cx: &mut FrameContext<'c>, mut message: wire::Message<'c>) {
         let id = message.id.take().unwrap_or_default();
+        // A snapshot repeats the conversation: what streamed before must not be shown again.
         let is_new = self.shown.insert(&id);
         let before = cx.path.clone();
         self.enter(cx, message.subagent_run_id.as_deref());
@@ -69,6 +70,7 @@ impl AgUi {
                 if is_new {
                     self.whole_message(cx, &id, role, message.content);
                 }
+                // Also of a message that was shown: its calls have ids of their own and may be new.
                 for call in message.tool_calls.0 {
                     self.whole_call(cx, call, &id);
                 }

@@ -24,6 +24,7 @@ impl AgUi {
     fn path_of(&self, run: &str) -> Vec<ItemId<'static>> {
         match self.subagents.iter().rev().find(|it| it.run == run) {
             Some(agent) => agent.path.clone(),
+            // A stream may begin after the sub-agent did: its run is all that is known of it.
             None => vec![ItemId::new(run.to_owned())],
         }
     }

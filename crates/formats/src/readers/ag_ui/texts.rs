@@ -149,6 +149,7 @@ impl AgUi {
         let id = line.message_id.as_deref().unwrap_or_default();
         let at = match self.texts.find(id, true) {
             Some(at) => at,
+            // As for messages: a recording may begin in the middle.
             None => self.open_thought(cx, id),
         };
         if let Some(delta) = line.delta.0 {
@@ -203,6 +204,7 @@ impl AgUi {
     }
 
     pub(super) fn thinking_start(&mut self, cx: &mut FrameContext<'_>, kind: &str) {
+        // These events have no ids: a start without an end before it can only end the open one.
         self.thinking_end(cx);
         if kind == "THINKING_TEXT_MESSAGE_START" {
             self.open_thinking(cx);

@@ -108,6 +108,7 @@ impl AgUi {
 
     fn end_args(&mut self, cx: &mut FrameContext<'_>, at: usize) {
         let call = &mut self.calls.open[at];
+        // Without any piece nothing is known of the arguments, not even that there are none.
         if std::mem::replace(&mut call.is_ended, true) || !call.has_args {
             return;
         }
@@ -161,6 +162,7 @@ impl AgUi {
                 at
             }
         };
+        // A result means that the arguments are whole, even if their end never came.
         self.end_args(cx, at);
         let call = self.calls.open.remove(at);
         let result = ToolResult::new(blocks(content), status != Status::Ok);

@@ -75,6 +75,8 @@ impl Claude {
         let kind = block.r#type.str();
         cx.extra.append(block.extra());
         match kind.as_deref() {
+            // SDK messages have blocks without a `type`: each arm also takes one by the field only
+            // it has.
             Some("text") | None if block.text.0.is_some() => {
                 self.text_block(cx, group, block.text.text().unwrap_or_default(), status);
             }
@@ -91,6 +93,7 @@ impl Claude {
                 let server_side = kind.as_deref().is_some_and(|it| it != "tool_use");
                 self.tool_use(cx, group, block, server_side);
             }
+            // Results of server tools (`web_search_tool_result`) stand in the assistant's own line.
             Some(name) if name.ends_with("tool_result") && block.tool_use_id.is_str() => {
                 self.tool_result(cx, block, None, None);
             }
@@ -109,6 +112,8 @@ impl Claude {
         if text.len_bound() <= MAX_ANSWER {
             self.lifecycle.note_answer(cx, &text);
         } else if cx.path.is_empty() {
+            // An earlier short text must not pass for the answer when the last one is too long to
+            // keep.
             self.lifecycle.answer = None;
         }
         let id = self.block_id(group, "text");
@@ -144,6 +149,8 @@ impl Claude {
     /// The id a block was streamed under, or a new one.
     fn block_id(&mut self, group: Option<&str>, kind: &str) -> ItemId<'static> {
         let group = group.unwrap_or("message");
+        // The line has no index: it is the first streamed block of its kind that has no whole form
+        // yet.
         let streamed = self.partials.now().whole(group, kind);
         streamed.unwrap_or_else(|| self.next_block(group))
     }
@@ -171,6 +178,8 @@ impl Claude {
                 self.cwd.as_deref(),
             )
         };
+        // Not `open`: with partial messages the call is open since `content_block_start`, without
+        // its input.
         self.lifecycle.update(cx, tool.into());
     }
 
@@ -195,6 +204,7 @@ impl Claude {
             self.enter(cx, parent.as_deref());
             return self.user_text(cx, line, words, Vec::new());
         };
+        // A line with results is part of the turn even if an interrupt marker stands in it too.
         let is_results = blocks.iter().any(|it| it.tool_use_id.0.is_some());
         if parent.is_none() && (is_results || !is_marker(&blocks)) {
             self.begin_turn(cx);
@@ -254,6 +264,7 @@ impl Claude {
                 .lifecycle
                 .raise(cx, Level::Info, "command_output", output);
         }
+        // After a compaction the next synthetic line is its summary, not words to the model.
         if let Some(compaction) = &self.compaction
             && line.is_synthetic.is_true()
         {
@@ -266,6 +277,8 @@ impl Claude {
                 }
             });
         }
+        // `--replay-user-messages` repeats each prompt; the one that was shown must not be shown
+        // twice.
         if line.is_replay.is_true() && self.shown_prompt.as_deref() == Some(&*words) {
             self.shown_prompt = None;
             let text = "the prompt was echoed";
@@ -276,6 +289,7 @@ impl Claude {
         } else {
             Role::User
         };
+        // `words` borrows from `text`, which is moved into the message.
         drop(words);
         self.show_message(cx, role, text, parts);
     }
@@ -295,6 +309,8 @@ impl Claude {
         let error: wire::ErrorBody<'_> = line.error.parse().unwrap_or_default();
         let words = |it: Any<'_>| {
             it.filled_text()
+                // `error` may be an object as well as a string; the JSON of an object is no message
+                // for people.
                 .filter(|_| it.is_str())
                 .map(Text::into_owned)
         };
@@ -314,6 +330,7 @@ impl Claude {
         let word = cx
             .extra
             .iter()
+            // The word for the failure stands beside the message, in a field that no rule reads.
             .find(|(key, _)| key == "error")
             .map(|(_, value)| Text::from(value.by_ref()).to_str().into_owned());
         self.api_error = word;

@@ -16,6 +16,8 @@ impl Claude {
         let (level, code, text) = match (direction, &*subtype) {
             (Direction::FromAgent, "can_use_tool") => return self.permission(cx, control),
             (Direction::ToAgent, "interrupt") => {
+                // An interrupt after the result has nothing left to stop: the run keeps its
+                // outcome.
                 self.was_interrupted |= self.lifecycle.has_run() && self.held.is_none();
                 let text = "the host asked for an interrupt".to_owned();
                 (Level::Info, "interrupt", text)
@@ -43,6 +45,7 @@ impl Claude {
         // Without the working directory: nothing of a path is left out where it is approved.
         let class = tools::classify(&tool, input.as_ref(), None);
         let item = request.tool_use_id.0.map(ItemId::new);
+        // A request does not say which sub-agent asks; the call that it is about does.
         if let Some(path) = item.as_ref().and_then(|it| self.lifecycle.path_of(it)) {
             cx.path = Cow::Owned(path.to_vec());
         }
@@ -66,6 +69,8 @@ impl Claude {
         cx.extra.clear();
         let control: wire::Control<'_> = serde_json::from_str(cx.message).unwrap_or_default();
         let response = control.response;
+        // The agent's answers are to the host's requests, such as `set_model`; only the host
+        // settles asks.
         if direction == Direction::FromAgent {
             let outcome = response.subtype.as_deref().unwrap_or("answer");
             let error = response.error.text();
@@ -80,12 +85,16 @@ impl Claude {
         };
         let answer = response.response;
         let decision = match (response.subtype.as_deref(), answer.behavior.as_deref()) {
+            // "Always" has no word of its own: the host sends the suggested rules back with its
+            // permission.
             (Some("success"), Some("allow")) if answer.updated_permissions.0.is_some() => {
                 Decision::AllowedAlways
             }
             (Some("success"), Some("allow")) => Decision::Allowed,
             _ => Decision::Denied,
         };
+        // The error result that follows looks like any other failure: the denial is remembered for
+        // it.
         if decision == Decision::Denied
             && let Some(item) = self.lifecycle.item_of_ask(&id)
         {

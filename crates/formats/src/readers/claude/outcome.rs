@@ -51,12 +51,15 @@ impl Claude {
         if self.held.is_some() && !extends && self.is_turn_expected() {
             self.finish_held(cx);
         }
+        // A failed start prints a `result` and no `init`: it is a run, too.
         if !self.lifecycle.has_run() {
             self.start_turn(cx);
         }
         let mut denials = Vec::new();
         let mut models = Vec::new();
         if let Some(held) = self.held.take() {
+            // Only denials and models add up over results; the rest of the earlier result is
+            // superseded.
             let mut before: wire::Outcome<'_> =
                 serde_json::from_str(&held.json).unwrap_or_default();
             denials = held.denials;
@@ -72,6 +75,8 @@ impl Claude {
             models,
         });
         self.was_woken = false;
+        // More turns are queued: the CLI goes on by itself, and a client waits for the last of
+        // them.
         let is_last = outcome.queued_turn_count.count() == 0;
         if self.lifecycle.run_ends == RunEnds::AtResult && is_last {
             self.finish_held(cx);
@@ -82,6 +87,7 @@ impl Claude {
     pub(super) fn finish_held(&mut self, cx: &mut FrameContext<'_>) {
         let Some(held) = self.held.take() else { return };
         let outcome: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
+        // The end belongs to the frame of the result, however much later it is released.
         cx.as_of(held.frame.clone(), |cx| {
             if !outcome.model_usage.0.is_empty() {
                 let usage = session_usage(&outcome);
@@ -106,6 +112,8 @@ impl Claude {
 
     fn ended<'h>(&self, held: &'h HeldResult, mut outcome: wire::Outcome<'h>) -> RunEnded<'h> {
         let verdict = match self.outcome(&outcome) {
+            // An `error` line comes from a program around Claude Code, whose result then knows
+            // nothing of it.
             Outcome::Completed if self.error.is_some() => Outcome::Failed,
             verdict => verdict,
         };
@@ -117,6 +125,7 @@ impl Claude {
             | Outcome::Limit
             | Outcome::Lost => Some(self.error(verdict, &outcome)),
         };
+        // A failed result has its error message in the field that is the answer otherwise.
         let is_answer = !outcome.is_error.is_true();
         let usage = tokens(outcome.usage).map(|tokens| Usage {
             detail: outcome.usage.raw(),
@@ -144,6 +153,7 @@ impl Claude {
     fn outcome(&self, result: &wire::Outcome<'_>) -> Outcome {
         let subtype = result.subtype.as_deref().unwrap_or_default();
         let reason = result.terminal_reason.as_deref().unwrap_or_default();
+        // An API failure is `subtype: success` with `is_error`, so neither field is enough alone.
         if !result.is_error.is_true() && !subtype.starts_with("error") {
             let is_refusal = result.stop_reason.as_deref() == Some("refusal");
             return if is_refusal {
@@ -157,6 +167,8 @@ impl Claude {
             "error_max_turns" | "error_max_budget_usd" | "error_max_structured_output_retries" => {
                 Outcome::Limit
             }
+            // An interrupt ends with this subtype, too: only what was seen before tells it from a
+            // failure.
             "error_during_execution" if self.was_interrupted => Outcome::Aborted,
             _ => Outcome::Failed,
         }
@@ -203,6 +215,7 @@ fn denials<'h>(result: wire::Outcome<'h>) -> impl Iterator<Item = Denial<'h>> {
 /// What each model used since the result before.
 fn per_model(result: &mut wire::Outcome<'_>) -> Vec<ModelUsage<'static>> {
     let totals = std::mem::take(&mut result.model_usage);
+    // The per-run counts do not repeat the size of the context; the session's totals have it.
     let window = |model: &str| {
         let (_, usage) = totals.0.iter().find(|(name, _)| name == model)?;
         usage.context_window.as_u64()

@@ -77,6 +77,7 @@ impl Partial {
             return None;
         }
         let mut blocks = self.blocks.iter_mut();
+        // Blocks come whole in the order they streamed, so the first open one of the kind is meant.
         let block = blocks.find(|it| !it.is_whole && it.kind == kind)?;
         block.is_whole = true;
         Some(block.key.clone())
@@ -99,6 +100,7 @@ impl Claude {
         }
         self.lifecycle.emit_bound(cx);
         let parent = line.parent_tool_use_id.str();
+        // As for whole lines: a background sub-agent that goes on after its run begins no turn.
         if parent.is_none() {
             self.begin_turn(cx);
         }
@@ -119,6 +121,8 @@ impl Claude {
                 }
             }
             Some("message_start") => {
+                // A stream may lack the `message_stop` of the response before: what it left
+                // streaming ends here.
                 self.stop_blocks(cx);
                 let message = event.message.take();
                 let id = message.id.str().or(response.str());
@@ -169,6 +173,7 @@ impl Claude {
         };
         let index = index.as_u64().unwrap_or_default();
         let key = self.open_block(cx, index, kind, response, Some(block));
+        // Usually empty; words that do come with the start are pieces like any other.
         for text in [block.text, block.thinking]
             .into_iter()
             .filter_map(Any::text)
@@ -191,6 +196,7 @@ impl Claude {
             *known = response.str().map(Cow::into_owned);
         }
         let response = known.clone().unwrap_or_else(|| "message".to_owned());
+        // A call has its own id, but takes up a number: whole lines count it as well.
         let numbered = self.next_block(&response);
         let group = Some(Cow::Owned(response));
         let call = block
@@ -278,6 +284,7 @@ impl Claude {
                 self.close_streamed(cx, &block);
             }
         }
+        // Later lines of the same response then take new ids: nothing of it streams any more.
         self.partials.now().response = None;
     }
 
@@ -296,6 +303,8 @@ impl Claude {
         message: &wire::Message<'_>,
     ) {
         let Some(group) = group else { return };
+        // `message.usage` repeats on every block; a streamed response reports its own at
+        // `message_delta`.
         if self.partials.now().is_streaming(group) || self.responses.has(group) {
             return;
         }
@@ -316,6 +325,7 @@ impl Claude {
     }
 
     fn response_usage(&mut self, cx: &mut FrameContext<'_>, end: Any<'_>) {
+        // Taken, so that a second `message_delta` of the response does not report it again.
         let Some(start) = self.partials.now().tokens.take() else {
             return;
         };

@@ -20,6 +20,8 @@ impl Claude {
             return;
         };
         let id = ItemId::new(id);
+        // Recordings that begin in the middle, or a full list of open items, have results without
+        // calls.
         if !self.lifecycle.is_open(&id) {
             self.lifecycle.open_unseen_call(cx, &id);
         }
@@ -34,6 +36,8 @@ impl Claude {
         let kind = tool.map(|it| it.class.kind);
         let is_notebook = tool.is_some_and(|it| it.name == "NotebookEdit");
         let details = match kind {
+            // The structured result of an edit repeats the whole file and adds nothing that is
+            // shown: not parsed.
             Some(ToolKind::Edit) if !is_notebook => None,
             Some(ToolKind::Write | ToolKind::Edit | ToolKind::Task | ToolKind::Todo) => structured
                 .as_ref()
@@ -45,6 +49,7 @@ impl Claude {
         if verdict == Status::Ok && kind == Some(ToolKind::Todo) {
             self.task_tool_done(cx, &id, &details);
         }
+        // A background agent's call returns at once; `task_notification` ends the agent itself.
         if kind == Some(ToolKind::Task) && !details.is_async.is_true() {
             subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), verdict);
         }
@@ -60,6 +65,7 @@ impl Claude {
     /// How a call ended: run, failed, not allowed, or stopped.
     fn verdict(&mut self, id: &ItemId<'_>, is_error: bool, meta: Option<&Raw<'_>>) -> Status {
         let was_denied = self.denied.iter().position(|it| it == id);
+        // Before `is_error`: the notice of the denial, or the host's answer, is certain.
         if let Some(at) = was_denied {
             self.denied.remove(at);
             return Status::Denied;
@@ -110,6 +116,8 @@ fn refine<'r>(tool: &mut Tool<'r>, details: &wire::ToolUseResult<'r>) {
                 .as_ref()
                 .and_then(|result| match result.is_error {
                     true => tools::exit_code(result.content.get().trim_start_matches('"')),
+                    // Claude Code prints no exit code of a command that worked; any other is an
+                    // error result.
                     false => Some(0),
                 });
         }
@@ -119,6 +127,7 @@ fn refine<'r>(tool: &mut Tool<'r>, details: &wire::ToolUseResult<'r>) {
                 Some("update") => Some(model::Change::Update),
                 _ => tool.class.change,
             };
+            // Only the result of a `Write` says what the file held before.
             if let (Some(old), Some(diff)) = (details.original_file.0, tool.class.diffs.first_mut())
             {
                 diff.old = Some(Text::from_json(old));

@@ -164,6 +164,7 @@ impl Claude {
     }
 
     fn task_notification<'c>(&mut self, cx: &mut FrameContext<'c>, system: &System<'c>) {
+        // A notification before the result wakes nothing: the model is at work anyway.
         self.was_woken |= self.has_result();
         let call = system.tool_use_id.as_deref();
         let found = self.subagents.find(call, system.task_id.as_deref());

@@ -17,6 +17,8 @@ impl Codex {
         self.begin(cx);
         let mut ended = RunEnded::new(Outcome::Completed, None);
         ended.detail = Some(cx.raw());
+        // linkspan's own ThreadEvents count by run; taken for the thread's they would spoil the
+        // differences.
         if figures(&mut ended, line.usage, cx.message) {
             return self.end_run(cx, ended);
         }
@@ -96,6 +98,7 @@ fn disjoint(usage: Any<'_>) -> Option<Tokens> {
 pub(super) fn tokens(usage: Any<'_>) -> Option<Tokens> {
     let usage: wire::Usage<'_> = usage.parse()?;
     let count = |a: Num, b: Num| a.as_u64().or(b.as_u64());
+    // `exec` spells these in snake case, the app server in camel case.
     let input = count(usage.input, usage.input_camel);
     let output = count(usage.output, usage.output_camel);
     if input.is_none() && output.is_none() {
@@ -116,6 +119,7 @@ pub(super) fn tokens(usage: Any<'_>) -> Option<Tokens> {
 }
 
 fn minus(total: &Tokens, before: &Tokens) -> Tokens {
+    // A total below the one before must not wrap around to a huge difference.
     let rest = |a: Option<u64>, b: Option<u64>| a.map(|a| a.saturating_sub(b.unwrap_or_default()));
     Tokens {
         input: total.input.saturating_sub(before.input),

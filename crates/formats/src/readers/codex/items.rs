@@ -116,6 +116,8 @@ impl Codex {
         let text = item.text.text().unwrap_or_default();
         let mut message = Message::new(id, Role::Assistant, text);
         if phase != Phase::Completed {
+            // The text of an unfinished message is left to its deltas, which have to add up to the
+            // whole.
             message.text = Text::EMPTY;
             return self.lifecycle.open(cx, message.into());
         }
@@ -146,6 +148,7 @@ impl Codex {
             return;
         }
         self.begin(cx);
+        // The item echoes what the client sent with `turn/start`.
         cx.origin = model::Origin::Client;
         let mut texts = Vec::new();
         let mut parts = Vec::new();
@@ -186,6 +189,7 @@ impl Codex {
         };
         let mut reasoning = Reasoning::new(id, text);
         if phase != Phase::Completed {
+            // As for messages: deltas fill it.
             reasoning.text = Text::EMPTY;
             return self.lifecycle.open(cx, reasoning.into());
         }
@@ -210,9 +214,11 @@ impl Codex {
             self.lifecycle.update(cx, call.clone().into());
         }
         let status = status(item);
+        // Codex lists no denials at the end of a turn; the run's end gets them from here.
         if status == Status::Denied {
             self.lifecycle.deny(&call);
         }
+        // What was not waited for has returned nothing: an empty result would say that it had.
         if status != Status::Lost {
             let mut result = result.unwrap_or_else(|| ToolResult::new(Raw::of(&""), false));
             result.is_error = status != Status::Ok;
@@ -224,6 +230,7 @@ impl Codex {
     }
 
     fn command<'c>(&self, id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
+        // The fields are filled by hand: the item mixes what was asked for with what came back.
         let mut fields = ToolInput::default();
         fields.command = item.command;
         let cwd = item.cwd.as_deref();
@@ -285,6 +292,7 @@ impl Codex {
         let detail = Raw::of(&wire::ErrorItem { id, message });
         let notice = Notice {
             detail: Some(detail),
+            // An item of type `error` fails no turn: Codex sends its warnings this way.
             ..Notice::new(Level::Warning, "warning", text)
         };
         self.lifecycle.notice(cx, notice);
@@ -359,6 +367,7 @@ fn mcp_result<'c>(item: &mut wire::Item<'c>) -> Option<ToolResult<'c>> {
 fn web_search<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
     let mut fields = ToolInput::default();
     fields.query = item.query;
+    // A search that opens a page has an empty query; its address is what it is about.
     if fields.query.text().is_none_or(|it| it.is_blank()) {
         let action: wire::Action<'c> = item.action.parse().unwrap_or_default();
         if action.url.0.is_some() {
@@ -371,6 +380,7 @@ fn web_search<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
     let action = item.action.raw();
     let input = Raw::of(&wire::Input::Search { query, action });
     let mut tool = tool(id, name, input, class);
+    // The provider runs the search, not Codex.
     tool.server_side = true;
     tool
 }

@@ -67,6 +67,7 @@ impl Codex {
             return self.lifecycle.after_end(cx);
         }
         let params = line.params.take();
+        // Items of another thread would mix with those of the run; they are kept as they came.
         if self.is_elsewhere(&params) {
             let what = format!("`{method}` of another thread");
             return self.lifecycle.unmapped(cx, what);
@@ -95,6 +96,7 @@ impl Codex {
 
     /// Remembers a request whose refusal ends the run, or keeps one from beginning.
     fn on_host_request(&mut self, method: &str, id: &Raw<'_>) {
+        // `exec` gets no requests: from here on errors name the app server as the process.
         self.is_server = true;
         let asked = match method {
             "initialize" | "thread/start" | "thread/fork" => HostRequest::Thread,
@@ -175,6 +177,7 @@ impl Codex {
         let Some(id) = thread.id.take().filter(|it| !it.is_empty()) else {
             return self.lifecycle.unmapped(cx, "thread without an id");
         };
+        // During a run another thread cannot take over its session.
         if self.lifecycle.has_run() && self.lifecycle.session.id() != Some(&*id) {
             return self.lifecycle.unmapped(cx, "another thread");
         }
@@ -235,6 +238,7 @@ impl Codex {
             let text = step.step.text().unwrap_or_default();
             PlanEntry::new(text, plans::status(step.status.as_deref()))
         });
+        // The server gives plans no id; one per run keeps the next run from updating a closed one.
         let id = ItemId::new(format!("plan.{}", self.lifecycle.n_runs()));
         let entries = entries.collect();
         self.lifecycle.update(cx, Item::Plan(Plan { id, entries }));
@@ -244,6 +248,7 @@ impl Codex {
     fn on_usage<'c>(&mut self, cx: &mut FrameContext<'c>, reported: wire::TokenUsage<'c>) {
         if let Some(last) = tokens(reported.last) {
             let sum = self.calls.unwrap_or_default().plus(&last);
+            // What is reported between turns belongs to the session alone.
             self.calls = self.lifecycle.has_run().then_some(sum);
             let usage = usage(Scope::Call, last, reported.last.raw());
             self.lifecycle.emit(cx, Body::UsageReported(usage));
@@ -285,6 +290,7 @@ impl Codex {
             title.unwrap_or_else(|| Text::new(method.to_owned()))
         };
         let asked: AskedWith<'c> = serde_json::from_str(cx.message).unwrap_or_default();
+        // Both generations of names end like this: `…/requestApproval` and `execCommandApproval`.
         let kind = match method.ends_with("Approval") {
             true => AskKind::Permission,
             false => AskKind::Question,
@@ -307,6 +313,7 @@ impl Codex {
             Origin::Client => None,
             _ => self.requests.take(id.get()),
         };
+        // An answer does not repeat its method: a thread in it means that one was opened.
         if answer.thread.is_object() {
             self.lifecycle.session.refusal = None;
             let model = answer.model.take();
@@ -318,6 +325,7 @@ impl Codex {
             || answer.answers.0.is_some()
             || answer.action.0.is_some()
             || answer.permissions.0.is_some();
+        // In a log without directions only the shape of an answer tells that the client gave it.
         if cx.origin == Origin::Client || is_answer {
             cx.origin = Origin::Client;
             let id = AskId::new(id.get().to_owned());
@@ -336,6 +344,7 @@ impl Codex {
                 .raise_with_message(cx, Level::Error, "request_failed", text);
             match asked {
                 Some(HostRequest::Turn) => {
+                    // A turn that is refused never starts: a client still waits for its end.
                     self.begin(cx);
                     self.end_run(cx, RunEnded::new(Outcome::Failed, Some(error)));
                 }
@@ -355,6 +364,7 @@ impl Codex {
     fn resolved(&mut self, cx: &mut FrameContext<'_>, request: Any<'_>) {
         cx.extra.clear();
         let Some(id) = request.raw() else { return };
+        // After an interrupt the server resolves its requests by itself: the agent withdrew them.
         let decision = if self.was_interrupted {
             Decision::Withdrawn
         } else {

@@ -26,6 +26,7 @@ impl Lifecycle {
         if self.asks.iter().any(|it| it.key == ask.id) {
             return;
         }
+        // A bound on memory: a stream with so many open asks does not show their settlements.
         if self.asks.len() >= MAX_OPEN {
             self.settle_all(cx, Decision::Lost);
         }
@@ -40,6 +41,7 @@ impl Lifecycle {
         }
         ask.id = id.clone();
         if ask.kind == AskKind::Permission {
+            // Only for permissions: a question's own words are what is to be answered.
             ask.title = self.approval_title(item.as_ref(), &ask);
         }
         let input = self.shared_input(item.as_ref(), ask.input.take());
@@ -73,6 +75,7 @@ impl Lifecycle {
     fn approval_title<'a>(&self, item: Option<&ItemId<'_>>, ask: &Ask<'a>) -> Text<'a> {
         let call = item.and_then(|it| self.open_tool(it));
         let input = ask.input.as_ref();
+        // Of an unknown call the class says nothing; the ask may name a tool that is known.
         match call.filter(|it| it.class.kind != ToolKind::Other) {
             Some(call) => tools::approval_title(&ask.title, &call.class, input),
             None => {

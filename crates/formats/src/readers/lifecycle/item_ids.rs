@@ -58,10 +58,14 @@ impl ItemIds {
             self.n_repeated += 1;
             candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
         }
+        // Clearing all is crude, but bounds the memory; only an agent that repeats ids for ever
+        // gets here.
         if self.renamed.len() > MAX_USED {
             self.renamed.clear();
         }
         if candidate == *id {
+            // The id is free again (it was forgotten as too old): an earlier renaming no longer
+            // holds.
             self.renamed.remove(id);
         } else {
             self.renamed.insert(id.clone(), candidate.clone());
@@ -71,6 +75,7 @@ impl ItemIds {
 
     /// The id under which the last item of this id was emitted.
     pub(super) fn renamed(&self, id: &ItemId<'_>) -> Option<ItemId<'static>> {
+        // Nearly always: no copy of the id is made for the lookup then.
         if self.renamed.is_empty() {
             return None;
         }

@@ -17,6 +17,7 @@ pub(super) fn folded(
         Item::Reasoning(it) if !text.is_empty() => it.text = Text::new(text.decode()),
         Item::Tool(it) if it.input.is_none() && !input.is_empty() => {
             let input = input.decode();
+            // Arguments that were cut off are no JSON: they are kept as a string, not lost.
             let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(&input).is_ok();
             it.input = Some(if is_whole {
                 Raw::parse(input)

@@ -52,6 +52,7 @@ impl Lifecycle {
         text: Text<'_>,
         json: &str,
     ) {
+        // The detail has all fields of the frame: kept twice they would double a long line.
         cx.extra.clear();
         let notice = Notice {
             detail: Some(raw(json)),
@@ -95,6 +96,7 @@ impl Lifecycle {
         let why = format!("not JSON: {}{cut}", &words[..start]);
         self.bad_line(cx, text, &why);
         let last = self.last_words.get_or_insert_default();
+        // One byte is for the line end between two lines.
         let room = MAX_LAST_WORDS.saturating_sub(last.len() + 1);
         if room > 0 {
             if !last.is_empty() {
@@ -134,6 +136,7 @@ impl Lifecycle {
         what: impl Into<Cow<'static, str>>,
         json: &str,
     ) {
+        // As above: the raw bytes hold every field.
         cx.extra.clear();
         let unmapped = Unmapped {
             what: what.into(),
@@ -152,5 +155,6 @@ impl Lifecycle {
 
 /// A frame, or a part of one, as it came.
 pub(crate) fn raw(json: &str) -> Raw<'_> {
+    // What is no JSON on its own, as a line of plain text, is kept as a string.
     serde_json::from_str::<&RawValue>(json).map_or_else(|_| Raw::of(&json), Raw::borrowed)
 }

@@ -40,6 +40,7 @@ impl Lifecycle {
         }
         name_call(&mut item, None);
         if self.open.len() >= MAX_OPEN {
+            // The oldest goes, because nearly every frame is about the latest ones.
             let oldest = self.open.remove(0);
             self.close_left_open(cx, oldest, Status::Lost);
         }
@@ -47,6 +48,8 @@ impl Lifecycle {
         let id = self.used.unique(&key);
         *item.id_mut() = id;
         self.emit(cx, Body::ItemOpened(item.clone()));
+        // Kept as emitted: an id in the path may be given out again under another name before this
+        // closes.
         let path = self.used.renamed_path(&cx.path).into_owned();
         let item = item.into_owned();
         self.open.push(OpenItem {
@@ -77,6 +80,7 @@ impl Lifecycle {
         };
         *item.id_mut() = self.open[at].item.id().clone();
         name_call(&mut item, Some(&self.open[at].item));
+        // OpenCode and adapters for ACP repeat a call unchanged; that is no event.
         if self.open[at].item == item {
             return;
         }
@@ -93,6 +97,7 @@ impl Lifecycle {
         channel: Channel,
         text: Text<'_>,
     ) {
+        // An empty piece would be an event that says nothing.
         if text.is_empty() {
             return;
         }
@@ -106,6 +111,8 @@ impl Lifecycle {
             return self.warn(cx, "never_opened", text, detail);
         };
         let open = &self.open[at];
+        // By the stored length: decoding every piece only to measure it would cost more than it
+        // saves.
         if open.text.len() + open.input.len() + text.len_bound() > MAX_STREAMED {
             at = self.roll_over(cx, at);
         }
@@ -113,6 +120,7 @@ impl Lifecycle {
         match channel {
             Channel::Text => open.text.push(&text),
             Channel::Input => open.input.push(&text),
+            // Not kept: the result repeats the output whole.
             Channel::Output => (),
         }
         let item = open.item.id().by_ref();
@@ -121,6 +129,7 @@ impl Lifecycle {
             channel,
             text,
         });
+        // Past `emit_at`, which would need all of `self` while `open` borrows a part of it.
         self.envelope.emit(cx, &open.path, body);
     }
 
@@ -139,10 +148,12 @@ impl Lifecycle {
             return;
         };
         let streamed = std::mem::take(&mut self.open[at].text);
+        // The bytes are compared first: equal spelling, the usual case, spares decoding both texts.
         if !streamed.is_empty() && !streamed.is_all_of(text_of(&item)) {
             let whole = text_of(&item).to_str();
             if let Some(rest) = whole.strip_prefix(&*streamed.decode()) {
                 let rest = rest.to_owned();
+                // `whole` borrows from `item`, which is moved or changed below.
                 drop(whole);
                 let key = item.id().clone().into_owned();
                 self.delta(cx, &key, Channel::Text, Text::new(rest));
@@ -154,9 +165,11 @@ impl Lifecycle {
                 self.close_left_open(cx, shown, Status::Lost);
                 let text = "the streamed text is not the final text".to_owned();
                 self.warn(cx, "text_differs", text, None);
+                // Once more and no further: nothing is streamed of the item that this opens.
                 return self.close_text(cx, item, status);
             }
         }
+        // Looked up again: the delta may have rolled the item over to another place in the list.
         let Some(at) = self.find(item.id()) else {
             return;
         };
@@ -243,6 +256,7 @@ impl Lifecycle {
         if !self.is_open(item.id()) {
             let mut opened = item.clone();
             if let Item::Tool(tool) = &mut opened {
+                // A consumer that shows calls as they open must not see a result before the end.
                 tool.result = None;
             }
             let why = cx.why.unwrap_or(Why::NeverOpened);
@@ -301,6 +315,7 @@ impl Lifecycle {
         open: OpenItem,
         status: Status,
     ) {
+        // What was streamed is all there is of the item: without it the text would be lost.
         let item = folded(open.item, &open.text, &open.input);
         // A plan has no end of its own: it is simply how far the agent got.
         let status = if matches!(item, Item::Plan(_)) {
@@ -325,6 +340,7 @@ impl Lifecycle {
             input: StreamedText::default(),
         };
         let path = open.path.clone();
+        // Closed as `Ok`: nothing failed, the text only goes on in the next item.
         self.close_left_open(cx, open, Status::Ok);
         self.emit_at(cx, &path, Body::ItemOpened(item));
         self.open.push(next);

@@ -20,6 +20,7 @@ impl StreamedText {
         }
         match text {
             Text::Json(raw) => self.json.push_str(inside(raw.get())),
+            // Escaped like a JSON string, so that all pieces can be decoded as one in the end.
             Text::Plain(text) => self.json.push_str(inside(Raw::of(text).get())),
         }
     }

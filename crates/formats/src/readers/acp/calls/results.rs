@@ -40,6 +40,7 @@ impl AcpCall {
             pieces.push(ContentPiece::Text(Text::new(&*self.streamed)));
         }
         let is_silent = pieces.is_empty() && self.output.is_none();
+        // linkspan wrote the status of a call that never had a result: none is made up for it.
         if is_silent && meta.status.0.is_some() {
             return None;
         }
@@ -81,6 +82,7 @@ impl AcpCall {
         ];
         let code = codes.into_iter().find_map(Num::as_u64);
         let in_text = || {
+            // Only an error begins with `Exit code N`; other output may well contain the words.
             let result = tool.result.as_ref().filter(|it| it.is_error)?;
             tools::exit_code(&Text::from(result.content.by_ref()).to_str())
         };

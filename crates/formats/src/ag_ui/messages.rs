@@ -49,6 +49,7 @@ pub(super) fn to_json(message: &ThreadMessage) -> Value {
             message
         }
         MessageContent::Activity => {
+            // A thread keeps nothing of an activity, and the schema requires both fields.
             json!({ "id": id, "role": "activity", "activityType": "item", "content": {} })
         }
     }
@@ -67,6 +68,7 @@ pub(super) fn message(it: &JsonPath<'_>) -> Result<ThreadMessage, InputError> {
         "developer" | "system" => MessageContent::Instructions(it.text("content")?.to_owned()),
         "user" => MessageContent::User(content(&it.needed("content")?)?),
         "assistant" => MessageContent::Assistant {
+            // A message that only calls tools has no content.
             content: it.find_text("content")?.map(str::to_owned),
             tool_calls: each(it, "toolCalls", tool_call)?,
         },
@@ -129,6 +131,7 @@ fn part(it: &JsonPath<'_>) -> Result<ContentPart, InputError> {
             return Err(it.needed("type")?.wrong(words));
         }
     };
+    // Where the 1.0 client moves the file name of a `binary` part.
     let filename = it
         .find("metadata")
         .and_then(|it| it.value.get("filename")?.as_str().map(str::to_owned));

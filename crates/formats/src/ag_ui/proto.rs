@@ -19,6 +19,7 @@ pub fn encode(event: &[u8], out: &mut Vec<u8>) -> bool {
         return false;
     };
     let mut body = MessageWriter::default();
+    // What all events have is the first field of each.
     body.message(1, base(row, &event));
     fields(row.fields, &event, &mut body);
     let mut envelope = MessageWriter::default();
@@ -75,6 +76,7 @@ const fn row(
 const SUBAGENT: &str = "subagentRunId";
 
 // A table is read in columns: name, number in the envelope, number of the type, fields.
+// 17, 18 and 29 in the envelope are the chunk events: no writer here sends them.
 #[rustfmt::skip]
 const EVENTS: &[EventRow] = &[
     row("TEXT_MESSAGE_START", 1, 0, &[("messageId", 2, Text), ("role", 3, Text), ("name", 4, Text), (SUBAGENT, 5, Text)]),
@@ -110,6 +112,7 @@ const EVENTS: &[EventRow] = &[
 const MESSAGE: &[(&str, u64, FieldKind)] = &[
     ("id", 1, Text),
     ("role", 2, Text),
+    // One row for each type that `content` may have: each has a number of its own.
     ("content", 3, Text),
     ("name", 4, Text),
     ("toolCalls", 5, Calls),
@@ -179,6 +182,7 @@ fn field(number: u64, kind: FieldKind, value: &Value, out: &mut MessageWriter) {
     let list = || value.as_array().into_iter().flatten();
     match (kind, value) {
         (Text, Value::String(text)) => out.text(number, text),
+        // Written even when false: an absent `replace` counts as true.
         (Flag, Value::Bool(is_set)) => out.number(number, u64::from(*is_set)),
         (Texts, Value::Array(_)) => {
             list()
@@ -267,6 +271,7 @@ fn source(value: &Value) -> MessageWriter {
 fn operation(value: &Value) -> MessageWriter {
     let mut out = MessageWriter::default();
     let place = OPERATIONS.iter().position(|it| value["op"] == *it);
+    // `add` is zero, which protobuf leaves out.
     if let Some(place) = place.filter(|it| *it > 0) {
         out.number(1, place as u64);
     }
@@ -292,6 +297,7 @@ fn usage(value: &Value) -> MessageWriter {
 fn any(value: &Value) -> MessageWriter {
     let mut out = MessageWriter::default();
     match value {
+        // Written although it is zero: without it the value would have no kind at all.
         Value::Null => out.number(1, 0),
         Value::Bool(it) => out.number(4, u64::from(*it)),
         Value::Number(it) => out.double(2, it.as_f64().unwrap_or_default()),

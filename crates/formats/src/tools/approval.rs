@@ -23,6 +23,7 @@ pub(crate) fn approval_title<'t>(
     let own = title.to_str();
     let mut shown = visible(&own).into_owned();
     let subjects = subjects(call, input);
+    // With several paths it is not certain which one a short title means.
     if let [path] = &subjects[..] {
         shown = with_whole_path(shown, path);
     }
@@ -46,6 +47,7 @@ pub(crate) fn approval_title<'t>(
 
 /// True when the title has the subject in it, and not as a part of some other word.
 fn mentions(title: &str, subject: &str) -> bool {
+    // Without the edges a title about `data.py` would count as one that shows `a.py`.
     let is_edge =
         |it: char| it.is_whitespace() || matches!(it, ':' | ',' | '`' | '\'' | '"' | '(' | ')');
     title.match_indices(subject).any(|(at, _)| {

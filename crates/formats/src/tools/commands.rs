@@ -13,6 +13,7 @@ pub(super) fn line(command: Raw<'_>) -> Text<'_> {
     let words: Option<Vec<String>> = words.iter().map(|it| it.as_deref().map(quoted)).collect();
     match words {
         Some(words) if !words.is_empty() => Text::new(words.join(" ")),
+        // A word that is no string cannot be quoted, and leaving it out would show another command.
         Some(_) | None => Text::from(command),
     }
 }

@@ -100,6 +100,7 @@ pub(super) fn locations<'a>(kind: ToolKind, input: &ToolInput<'a>) -> Vec<Locati
     let line = (first.copied().unwrap_or(input.insert_line).as_u64())
         .or(input.offset.as_u64())
         .or(input.start_line.as_u64())
+        // ACP counts lines from 1, and an offset may be 0.
         .map(|line| line.max(1));
     let keys = [
         input.file_path,
@@ -141,6 +142,7 @@ pub(super) fn diffs<'a>(kind: ToolKind, input: &ToolInput<'a>) -> Vec<Diff<'a>> 
         new,
     };
     if kind == ToolKind::Write {
+        // What the file held before is not in the input.
         let new = text(input.content).or(text(input.file_text));
         return new.map(|new| diff(None, new)).into_iter().collect();
     }
@@ -159,6 +161,7 @@ pub(super) fn diffs<'a>(kind: ToolKind, input: &ToolInput<'a>) -> Vec<Diff<'a>> 
         .or(text(input.new_string_camel))
         .or(text(input.new_str));
     let (old, new) = match (old, new) {
+        // Without a new text the old one is deleted.
         (Some(old), new) => (old, new.unwrap_or_default()),
         // What an inserted line or a changed cell replaces is not in the input.
         (None, new) => match new.or(text(input.new_source)) {

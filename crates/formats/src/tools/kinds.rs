@@ -15,6 +15,7 @@ pub(super) fn mcp_name(name: &str) -> Option<(&str, &str)> {
 }
 
 pub(super) fn kind(name: &str, input: &ToolInput<'_>) -> ToolKind {
+    // Claude Code writes `Bash`, OpenCode `bash`.
     let lower = name.to_ascii_lowercase();
     match &*lower {
         "bash" | "shell" | "powershell" | "killshell" | "terminal" | "execute_bash"
@@ -23,6 +24,7 @@ pub(super) fn kind(name: &str, input: &ToolInput<'_>) -> ToolKind {
         "read" | "read_file" | "read_many_files" | "view" | "view_image" | "notebookread" => {
             ToolKind::Read
         }
+        // Codex has one item for all changes: only the files tell what a patch does.
         "edit" | "multiedit" | "notebookedit" | "replace" | "apply_patch" | "patch"
         | "edit_file" | "file_change" => match patches::one_change(&input.changes.0) {
             Some(Change::Add) => ToolKind::Write,

@@ -29,6 +29,7 @@ object! {
 impl<'de: 'a, 'a> serde::Deserialize<'de> for ChangeKind<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let any = Any::deserialize(deserializer)?;
+        // `codex exec` prints the name by itself.
         let name: Str<'de> = any.parse().unwrap_or_default();
         if name.0.is_some() {
             return Ok(Self(name));
@@ -99,9 +100,11 @@ fn hunks(diff: &str) -> impl Iterator<Item = (Cow<'static, str>, Cow<'static, st
                 old.push_str(rest);
                 new.push_str(rest);
             }
+            // Such as `\ No newline at end of file`.
             Some(_) | None => (),
         }
     }
+    // A hunk that only has context shows no change.
     let hunks = hunks.into_iter().filter(|(old, new)| old != new);
     hunks.map(|(old, new)| (Cow::Owned(old), Cow::Owned(new)))
 }

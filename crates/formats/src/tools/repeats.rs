@@ -35,6 +35,7 @@ pub(super) fn shorten(class: &mut Class<'_>) {
             length if length <= limit => length,
             _ => limit.min(START_KEPT),
         };
+        // Cannot underflow: `kept` is at most `limit`, and `limit` at most `room`.
         room -= kept;
         *text = std::mem::take::<Text<'_>>(text).shortened(kept);
     }

@@ -102,6 +102,7 @@ fn relative(path: &Text<'_>, cwd: Option<&str>) -> String {
         .and_then(|cwd| path.strip_prefix(cwd));
     match rest {
         Some("") => ".".to_owned(),
+        // `/work/a` is not inside `/w`.
         Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/').to_owned(),
         Some(_) | None => path.into_owned(),
     }

@@ -71,6 +71,7 @@ pub enum SessionUpdate<'a> {
         title: &'a str,
     },
     UsageUpdate(UsageUpdate),
+    // These two only go to clients that declared them: older ones may fail on unknown updates.
     Notice(Notice<'a>),
     CompactionUpdate(CompactionUpdate<'a>),
 }

@@ -60,6 +60,7 @@ pub(crate) enum Body<'a> {
     },
     ReasoningMessageStart {
         message_id: &'a str,
+        // Always `reasoning`: the 1.0 schema requires the literal.
         role: &'static str,
     },
     ReasoningMessageEnd {

@@ -17,6 +17,7 @@ object! {
             timestamp = "timestamp",
             parent_tool_use_id = "parent_tool_use_id",
             api_message_id = "api_message_id",
+            // An object, or a string where the call failed.
             tool_use_result = "tool_use_result",
             tool_result_meta = "tool_result_meta",
             is_synthetic = "isSynthetic",
@@ -38,6 +39,7 @@ object! {
             r#type = "type",
             role = "role",
             model = "model",
+            // Repeated with every block of a message: it must not be summed.
             usage = "usage",
         ]
         content: Words<'a, Block<'a>> = "content",
@@ -56,6 +58,7 @@ object! {
             input = "input",
             tool_use_id = "tool_use_id",
             content = "content",
+            // Absent means that the call succeeded.
             is_error = "is_error",
             source = "source",
         ]
@@ -162,6 +165,7 @@ object! {
         subtype: Str<'a> = "subtype",
         is_error: Flag = "is_error",
         result: Any<'a> = "result",
+        // Why a turn failed; where the API failed, that is in `result` instead.
         errors: List<Any<'a>> = "errors",
         error: Any<'a> = "error",
         terminal_reason: Str<'a> = "terminal_reason",
@@ -170,10 +174,12 @@ object! {
         duration_ms: Num = "duration_ms",
         total_cost_usd: Num = "total_cost_usd",
         usage: Any<'a> = "usage",
+        // Counts sub-agents as well, which `usage` does not.
         model_usage: Map<'a, ModelUsage<'a>> = "modelUsage",
         model_usage_delta: Map<'a, ModelUsage<'a>> = "model_usage_since_last_result",
         permission_denials: List<PermissionDenial<'a>> = "permission_denials",
         queued_turn_count: Num = "queued_turn_count",
+        // Only where a background task has woken the model.
         origin: Any<'a> = "origin",
     }
 
@@ -249,6 +255,7 @@ object! {
 
     ToolResultMeta {
         id: Str<'a> = "id",
+        // Present where the tool did not run.
         non_execution_kind: Str<'a> = "non_execution_kind",
         permission_decision: PermissionDecision<'a> = "permission_decision",
     }
@@ -263,6 +270,7 @@ object! {
         r#type: Str<'a> = "type",
         original_file: Any<'a> = "originalFile",
         old_source: Any<'a> = "old_source",
+        // The agent works in the background: this result only says that it was started.
         is_async: Flag = "isAsync",
         task: Task<'a> = "task",
     }

@@ -110,6 +110,7 @@ pub(crate) struct FirstId(pub(crate) Option<String>);
 impl<'de> serde::Deserialize<'de> for FirstId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entries = Map::<'de, Any<'de>>::deserialize(deserializer)?;
+        // An `object!` would keep the last of two equal keys.
         let first = entries.0.iter().find(|(key, _)| key == "id");
         let id: Option<Str<'_>> = first.and_then(|(_, id)| id.parse());
         Ok(Self(id.and_then(|it| it.0.map(|id| id.into_owned()))))

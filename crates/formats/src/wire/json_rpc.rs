@@ -14,6 +14,7 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
+// These two are ACP's own, in the range that JSON-RPC leaves to servers.
 pub const AUTH_REQUIRED: i64 = -32000;
 pub const NOT_FOUND: i64 = -32002;
 
@@ -178,6 +179,7 @@ impl<'a> Message<'a> {
         let refused = |message: &str| (None, Error::new(INVALID_REQUEST, message));
         let line: Line<'_> = match serde_json::from_str(text) {
             Ok(line) => line,
+            // JSON of another shape, such as a batch: a bad request, but no parse error.
             Err(err) if err.is_data() => {
                 return Err(refused("a message is an object with a method"));
             }
@@ -186,6 +188,7 @@ impl<'a> Message<'a> {
                 return Err((None, Error::new(PARSE_ERROR, message)));
             }
         };
+        // A null id reads as none, and makes a notification: no answer could be matched to it.
         let id = line.id.map(Id::new);
         let params = Params(line.params);
         let method = line.method.map(|it| serde_json::from_str(it.get()));
@@ -200,6 +203,7 @@ impl<'a> Message<'a> {
             (Some(method), None) => Ok(Some(Self::Notification { method, params })),
             (None, Some(Some(id))) => {
                 let result = match line.error {
+                    // An error of any shape must end the request that waits for it.
                     Some(error) => Err(serde_json::from_str(error.get()).unwrap_or_default()),
                     None => Ok(Params(line.result)),
                 };
@@ -218,6 +222,7 @@ impl<'a> Params<'a> {
 
     /// Fails on what does not fit; the sender gets the error.
     pub fn read<T: Deserialize<'a>>(self) -> Result<T, Error> {
+        // A method whose parameters are all optional may be called without any.
         let text = self.0.map_or("{}", RawValue::get);
         serde_json::from_str(text).map_err(|err| Error::params(error_text(&err)))
     }

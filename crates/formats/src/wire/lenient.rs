@@ -126,7 +126,9 @@ pub(crate) fn read<'a, T: Object<'a> + Default>(
     if object.read(&mut scanner).is_ok() && scanner.end().is_ok() {
         return Ok(());
     }
+    // The scanner may have filled some fields before it gave up.
     *object = T::default();
+    // The scanner may refuse too much: serde_json decides, and its error has a position.
     let mut deserializer = serde_json::Deserializer::from_str(text);
     object.read(&mut deserializer)?;
     deserializer.end()
@@ -406,6 +408,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 }
 
 /// An object whose keys are data.
+// A list and no map: `FirstId` depends on the order and on repeated keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Map<'a, T>(pub(crate) Vec<(Cow<'a, str>, T)>);
 
@@ -460,6 +463,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Words<'a, T> {
                 Ok(Words::Text(Cow::Owned(text.to_owned())))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                // Claude Code prints one line for each block.
                 let mut blocks = Vec::with_capacity(1);
                 while let Some(block) = seq.next_element()? {
                     blocks.push(block);

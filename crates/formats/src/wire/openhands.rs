@@ -50,6 +50,7 @@ pub(crate) enum Event<'a> {
     ActionEvent {
         #[serde(flatten)]
         head: Head,
+        // Required, even where it is empty.
         thought: Vec<Content<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Text<'a>>,
@@ -87,6 +88,7 @@ pub(crate) enum Event<'a> {
         tool_call_id: &'a str,
         error: Text<'a>,
     },
+    // No `locations`: the SDK's class has no such field, and forbids unknown ones.
     ACPToolCallEvent {
         #[serde(flatten)]
         head: Head,

@@ -47,6 +47,7 @@ impl<'a> Scanner<'a> {
     /// Nothing may follow the value.
     pub(crate) fn end(&mut self) -> Result<(), Refused> {
         match self.token() {
+            // `token` refuses when the text is over, which is what is wanted here.
             Err(Refused) => Ok(()),
             Ok(_) => Err(Refused),
         }
@@ -182,6 +183,7 @@ impl<'a> Scanner<'a> {
         let has_escapes = self.skip_string()?;
         if has_escapes {
             let json = self.text.get(start..self.at).ok_or(Refused)?;
+            // Decoding is left to serde_json, which knows the halves of surrogate pairs.
             return visitor.visit_string(serde_json::from_str(json).map_err(|_| Refused)?);
         }
         visitor.visit_borrowed_str(self.text.get(start + 1..self.at - 1).ok_or(Refused)?)
@@ -212,9 +214,11 @@ impl<'a> Scanner<'a> {
             true => visitor.visit_map(&mut members)?,
             false => visitor.visit_seq(&mut members)?,
         };
+        // A visitor that stops early leaves members unread; serde_json refuses that as well.
         if !members.has_ended {
             return Err(Refused);
         }
+        // Not restored on an error: a scanner that has refused is not used again.
         self.depth += 1;
         Ok(value)
     }
@@ -377,6 +381,7 @@ impl Default for Nesting {
 
 impl Nesting {
     fn enter(&mut self, is_object: bool) -> Result<(), Refused> {
+        // The leading one has come to the top: 63 levels are all that fit.
         if self.0.leading_zeros() == 0 {
             return Err(Refused);
         }

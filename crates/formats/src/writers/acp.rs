@@ -95,11 +95,13 @@ impl Acp {
     }
 
     fn send(&mut self, out: &mut Vec<u8>, update: wire::SessionUpdate<'_>) {
+        // Held text is older than this update.
         self.flush(out);
         self.session.is_sent = true;
         let session_id = &self.session.id;
         let notification = json_rpc::Call {
             jsonrpc: json_rpc::VERSION,
+            // A notification has no id, and so no answer.
             id: None::<()>,
             method: wire::SESSION_UPDATE,
             params: Some(wire::SessionNotification { session_id, update }),
@@ -172,6 +174,7 @@ impl Acp {
             Item::Reasoning(reasoning) => {
                 let source = match self.shape {
                     AcpProfile::Default => ChunkSource::Thought,
+                    // The mapping that this profile keeps sends thoughts as messages.
                     AcpProfile::Seed => ChunkSource::Agent,
                 };
                 self.open_text(reasoning.id.as_str(), source);
@@ -294,6 +297,7 @@ impl Acp {
 
 impl Writer for Acp {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        // Until the agent has named its session, linkspan's own id stands in.
         if !self.session.is_native
             && !self.session.is_sent
             && self.session.id != event.session.as_str()

@@ -128,6 +128,7 @@ impl AgUi {
         let Some(mut run) = self.run.take() else {
             return;
         };
+        // Before the terminal event: the verifier refuses `RUN_FINISHED` with anything open.
         run.items.close_left_open(lane);
         run.subagents.close_left_open(lane);
         let has_ended_well = ended.error.is_none()
@@ -223,6 +224,7 @@ impl AgUi {
             Body::AskSettled(it) => lane.emit(wire::Body::Custom(wire::Custom::AskSettled(it))),
             Body::NoticeRaised(it) if it.level == Level::Debug => losses.count("debug notice"),
             Body::NoticeRaised(it) => lane.emit(notice(it)),
+            // `RAW` is meant for what the provider sent as it was.
             Body::FrameUnmapped(it) => lane.emit(wire::Body::Raw {
                 event: &it.raw,
                 source: &event.engine,
@@ -331,6 +333,7 @@ fn token_usage<'a>(
     wire::TokenUsage {
         provider,
         model,
+        // AG-UI counts cache reads and writes as parts of the input.
         input_tokens: input.min(MAX_SAFE),
         output_tokens: tokens.output.map(|it| it.min(MAX_SAFE)),
         total_tokens: tokens

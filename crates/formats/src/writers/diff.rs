@@ -18,6 +18,7 @@ pub(crate) fn lines<'a>(old: &'a str, new: &'a str, context: usize) -> Vec<(Side
     let new = split(new);
     let shorter = old.len().min(new.len());
     let n_before = (0..shorter).take_while(|&n| old[n] == new[n]).count();
+    // A line that was counted from the front must not be counted again from the end.
     let n_after = (0..shorter - n_before)
         .take_while(|&n| old[old.len() - 1 - n] == new[new.len() - 1 - n])
         .count();
@@ -47,6 +48,7 @@ fn split<'a>(text: &'a str) -> Vec<&'a str> {
     if text.is_empty() {
         return Vec::new();
     }
+    // Another kind of line end is no change that people want to see.
     let without_cr = |line: &'a str| line.strip_suffix('\r').unwrap_or(line);
     text.split('\n').map(without_cr).collect()
 }

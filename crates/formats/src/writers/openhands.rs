@@ -180,6 +180,7 @@ impl OpenHands {
             // Agents do not tell which events a summary replaces.
             forgotten_event_ids: [],
             summary: compaction.summary.as_ref().map(Text::by_ref),
+            // Required, and agents name no response for a summary.
             llm_response_id: head.id,
         };
         self.pen.write(out, &line);
@@ -188,6 +189,7 @@ impl OpenHands {
     fn on_ask(&mut self, out: &mut Vec<u8>) {
         self.losses.count("detail of an ask");
         self.n_asks += 1;
+        // The SDK has one status for all questions that are open.
         if self.n_asks == 1 && self.profile != OpenHandsProfile::Message {
             self.status(ExecutionStatus::WaitingForConfirmation, out);
         }
@@ -240,6 +242,7 @@ impl OpenHands {
         let hook_event_type = HOOK_EVENTS.into_iter().find(is_event)?;
         let name = hook.hook_name.as_deref().or(hook.hook_command.as_deref());
         let name = name.unwrap_or(hook_event_type);
+        // The SDK requires one.
         let exit_code = hook.exit_code.0? as i64;
         // The hook ran after the last text, which may still be held.
         if hook_event_type == "Stop" {
@@ -251,6 +254,7 @@ impl OpenHands {
         let tool_name = match hook_event_type {
             "PreToolUse" | "PostToolUse" => match hook.tool_name.as_deref() {
                 Some(tool) => Some(Text::new(tool)),
+                // Claude Code calls such a hook `PreToolUse:Bash`.
                 None => name.split_once(':').map(|it| Text::new(it.1)),
             },
             _ => None,
@@ -273,6 +277,7 @@ impl OpenHands {
 
     /// Remembers what kind of text an item streams; a delta has no other mark.
     fn stream(&mut self, event: &Event<'_>, id: &ItemId<'_>, is_reasoning: bool) {
+        // A delta has no sender: words of sub-agents would mix with those of the main agent.
         if self.is_live && event.path.is_empty() {
             self.streams.push((id.clone().into_owned(), is_reasoning));
         }

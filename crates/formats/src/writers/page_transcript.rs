@@ -161,6 +161,7 @@ impl<M: Renderer> Layout for PageLayout<M> {
 
     fn run_ended(&mut self, end: &RunEnd<'_>, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.begin(None, out);
+        // A background agent may outlive the run, but not the section of the page that ends here.
         out.extend(self.agents.release(&self.markup));
         if let Some(answer) = &end.answer {
             self.prose(Author::Answer, answer, &mut Place::top(out));
@@ -174,6 +175,7 @@ impl<M: Renderer> Layout for PageLayout<M> {
     fn prose(&mut self, author: Author, text: &str, place: &mut Place<'_>) {
         match author {
             Author::Prompt => self.begin(Some(text), place.out),
+            // A prompt that follows the first answer is not what the page is about.
             Author::Answer if place.path.is_empty() => self.begin(None, place.out),
             Author::Answer => self.agents.set_last_text(place.path, text),
             Author::Task => self.agents.set_task(place.path, text),
@@ -265,6 +267,7 @@ impl<M: Renderer> Layout for PageLayout<M> {
 
     fn agent_closed(&mut self, agent: &Subagent<'_>, status: Status, place: &mut Place<'_>) {
         let held = self.agents.take(&agent.call, &self.markup);
+        // Its call has shown it.
         if held.is_none() && !agent.background {
             return;
         }

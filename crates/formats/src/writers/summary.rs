@@ -63,6 +63,7 @@ impl SessionSummary {
         take(&mut self.model, now.model);
         take(&mut self.cwd, now.cwd);
         take(&mut self.version, now.version);
+        // No mode means `default` or that none was reported, so the report itself counts.
         if has_mode && self.mode != now.mode {
             let mode = now.mode.as_deref().unwrap_or("default");
             news.push(format!("{mode} mode"));
@@ -196,6 +197,7 @@ pub(crate) fn resume_hint(session: &SessionSummary) -> Option<String> {
     }
     let native = &*session.native;
     let is_word = !native.is_empty()
+        // An agent would read it as a flag.
         && !native.starts_with('-')
         && native
             .bytes()

@@ -405,6 +405,7 @@ impl Writer for Thread {
         match &event.body {
             Body::SessionBound(bound) => self.bound(bound, out),
             Body::RunStarted(_) => {
+                // A run whose end never came must not leave its turn open.
                 self.abandon(out);
                 self.turns.start(out);
             }

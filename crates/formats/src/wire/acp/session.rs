@@ -23,6 +23,7 @@ pub struct Initialize {
     pub protocol_version: u64,
     #[serde(default, deserialize_with = "or_default")]
     pub client_capabilities: ClientCapabilities,
+    // Only sent: nothing here depends on which client it is.
     #[serde(skip_deserializing)]
     pub client_info: Option<Implementation>,
 }
@@ -31,6 +32,7 @@ pub struct Initialize {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ClientCapabilities {
+    // Only sent: linkspan has no `fs/*` and no `terminal/*` that an agent could call.
     #[serde(skip_deserializing)]
     pub fs: FileSystem,
     #[serde(skip_deserializing)]
@@ -405,6 +407,7 @@ pub enum Resource {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelRequest {
+    // Compared by value with `Id::is`: the client may spell the id differently from its request.
     pub request_id: Value,
 }
 
@@ -420,6 +423,7 @@ pub struct PermissionRequest {
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionOption<S> {
     pub option_id: S,
+    // What is chosen depends on the kind alone; agents word the names as they like.
     #[serde(skip_deserializing)]
     pub name: S,
     pub kind: S,

@@ -214,6 +214,7 @@ impl Acp {
 
     /// The end of a turn: in a file a response, on a connection the rest of one.
     pub(super) fn respond(&mut self, key: &str, end: &impl Serialize, out: &mut Vec<u8>) {
+        // Held text goes first: ACP allows updates only before the answer to the prompt.
         self.flush(out);
         let end = model::json_string(end).expect("ends are plain data with string keys");
         let end = format!("\"{key}\":{end}");

@@ -63,7 +63,9 @@ impl UsedRequestIds {
 impl Acp {
     pub(super) fn ask(&mut self, event: &Event<'_>, ask: &Ask<'_>, out: &mut Vec<u8>) {
         let tool = ask.item.as_ref().map_or(ask.id.as_str(), |it| it.as_str());
+        // Only a rule that the agent suggested can be remembered.
         let is_lasting = ask.suggestions.is_some();
+        // Clients show the title and little else: an empty one would be a question without words.
         let title = if ask.title.is_empty() {
             Text::new(&*ask.tool)
         } else {
@@ -130,12 +132,14 @@ impl Acp {
         if self.connection.is_none() {
             answer(ask.request, outcome, out);
         }
+        // A call that was not allowed ends with a result of its own.
         if !is_allowed || self.find_tool(&ask.tool).is_none() {
             return;
         }
         let input = settled.input.as_ref();
         let update = wire::ToolCall {
             status: (self.shape == AcpProfile::Default).then_some(wire::ToolCallStatus::InProgress),
+            // Only where the answer has changed the input: the client has what it was asked about.
             raw_input: input.filter(|it| Some(hash(&it.get())) != ask.input),
             meta: meta(event),
             ..wire::ToolCall::of(&ask.tool)

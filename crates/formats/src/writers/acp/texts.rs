@@ -31,6 +31,7 @@ impl Acp {
             (Role::Assistant, _) => ChunkSource::Agent,
             // It was written by the agent, and is in the input of the call already.
             (Role::User, _) if !event.path.is_empty() => self.hidden("sub-agent prompt"),
+            // A live client shows its own prompts already; a replay has to bring them.
             (Role::User, AcpProfile::Default) if !self.is_live => ChunkSource::User,
             (Role::User, AcpProfile::Default | AcpProfile::Seed) => self.hidden("user message"),
             (Role::Harness, _) => self.hidden("harness message"),
@@ -86,6 +87,7 @@ impl Acp {
                     data: data.by_ref(),
                     mime_type: Cow::Borrowed(media_type),
                 },
+                // An image of ACP is its data; there is no block for one that is only an address.
                 Part::ImageUrl { url } => wire::ContentBlock::ResourceLink {
                     name: url.by_ref(),
                     uri: url.by_ref(),

@@ -41,6 +41,7 @@ impl Acp {
             printed: OutputTail::default(),
             diffs: diffs_hash(&tool.class),
         });
+        // A call that waits for a permission, or for the rest of its input, does not run yet.
         let is_running = has_input && self.shape == AcpProfile::Default && !self.is_asked(id);
         let call = wire::ToolCall {
             name: Some(&tool.name),
@@ -104,6 +105,7 @@ impl Acp {
             // What an edit did is its diff; its words are only worth the place when it failed.
             if status != Status::Ok || tool.class.diffs.is_empty() {
                 update.content = content(result);
+            // A result may know the change better than the input did.
             } else if diffs_hash(&tool.class) != open.diffs {
                 update.content = self.diffs(&tool.class);
             }
@@ -147,6 +149,7 @@ impl Acp {
     /// ACP wants absolute paths; agents mostly give them.
     fn absolute<'a>(&self, path: &'a Text<'_>) -> Text<'a> {
         let given = path.to_str();
+        // On Windows a path may begin with a drive: its second character is a colon.
         let is_absolute = given.starts_with(['/', '\\', '~']) || given.get(1..2) == Some(":");
         match &self.session.cwd {
             Some(cwd) if !is_absolute && !given.is_empty() => {
@@ -214,6 +217,7 @@ pub(crate) fn tool_kind(kind: ToolKind) -> wire::ToolKind {
         ToolKind::Move => wire::ToolKind::Move,
         ToolKind::Search => wire::ToolKind::Search,
         ToolKind::Fetch | ToolKind::WebSearch => wire::ToolKind::Fetch,
+        // ACP has no kind for sub-agents; the adapters for Claude Code call them `think` as well.
         ToolKind::Task | ToolKind::Todo | ToolKind::Think => wire::ToolKind::Think,
         ToolKind::Mode => wire::ToolKind::SwitchMode,
         ToolKind::Mcp | ToolKind::Ask | ToolKind::Other => wire::ToolKind::Other,
@@ -306,6 +310,7 @@ fn model_view<'a>(
     let is_plain =
         |it: &ResultPart<'_>| matches!(it, ResultPart::Text(_) | ResultPart::Image { .. });
     let blocks = blocks(&result.content);
+    // A list with one text must not come back as a string.
     let is_one_text = matches!(&*blocks, [ResultPart::Text(_)]);
     let is_shown = blocks.iter().all(is_plain)
         && is_one_text == result.content.is_string()
@@ -321,6 +326,7 @@ fn end_meta<'a>(
 ) -> Option<wire::Meta<'a>> {
     let parent_tool_use_id = event.path.last().map(|it| it.as_str());
     let status = match status {
+        // `completed` and `failed` say these already.
         Status::Ok | Status::Error => None,
         Status::Denied | Status::Cancelled | Status::Lost => Some(status),
     };

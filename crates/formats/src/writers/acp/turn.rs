@@ -62,6 +62,7 @@ impl Acp {
             self.losses.count("usage report");
         }
         let stop_reason = match ended.outcome {
+            // An answer cut at the token limit may come as either; ACP has its own reason for it.
             Outcome::Completed | Outcome::Limit
                 if ended.stop_reason.as_deref() == Some("max_tokens") =>
             {
@@ -74,6 +75,7 @@ impl Acp {
             // ACP has no stop reason for a failure: the prompt is answered with an error.
             Outcome::Failed | Outcome::Lost => return self.failure(ended, out),
         };
+        // An answer that a message brought must not be sent twice.
         if !run.has_text {
             self.missing_answer(ended, out);
         }

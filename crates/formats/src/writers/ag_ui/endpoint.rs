@@ -203,6 +203,7 @@ fn own(out: &mut Vec<u8>, event: &Value) {
 
 fn interrupt(it: &Interrupt<'_>) -> Value {
     let ask = it.ask;
+    // AG-UI's own reasons: the first needs a schema of the answer, the second a call.
     let reason = match (ask.kind, &ask.item) {
         (AskKind::Question, _) => "input_required",
         (AskKind::Permission, Some(_)) => "tool_call",
@@ -240,6 +241,7 @@ fn interrupt(it: &Interrupt<'_>) -> Value {
 /// What an answer looks like.
 fn schema(kind: AskKind) -> Value {
     let answers = json!({ "type": "object", "description": "what runs instead, or the answers" });
+    // AG-UI has no field for a denial: it is part of the payload, as `approved`.
     let mut properties = json!({
         "approved": { "type": "boolean" },
         "always": { "type": "boolean", "description": "remember it" },

@@ -58,6 +58,7 @@ impl Run {
                     .open_text(it.id.as_str(), TextKind::Reasoning, group);
             }
             Item::Tool(it) => match find_extra(extra, "item").filter(is_object) {
+                // The schema wants an object as the content of an activity.
                 Some(item) => self.items.activity_opened(it.id.as_str(), item, lane),
                 None => self.items.tool_opened(it, lane),
             },
@@ -197,6 +198,7 @@ impl Items {
         for mut tool in std::mem::take(&mut self.tools) {
             tool.complete(None, lane);
         }
+        // The last message of a span leaves it open for another one.
         self.end_span(lane);
     }
 

@@ -47,6 +47,7 @@ impl<'a> EventLane<'a> {
         // The client splits on `\n\n` and knows no other framing.
         self.out.extend_from_slice(b"data: ");
         json(self.out, &body);
+        // The closing brace: `end` writes the fields that all events share, and another one.
         self.out.pop();
         self.end();
     }

@@ -21,6 +21,7 @@ impl StartedSubagents {
     /// Ensures that all sub-agents on the path have been started.
     pub(super) fn enter(&mut self, path: &[ItemId<'static>], lane: &mut EventLane<'_>) {
         let Some(last) = path.last() else { return };
+        // Agents on the way to it were started with it.
         if self.is_started(last.as_str()) {
             return;
         }
@@ -55,6 +56,7 @@ impl StartedSubagents {
             subagent_run_id: call,
             name,
             description,
+            // The verifier refuses a parent that was not started.
             parent_subagent_run_id: parent.filter(|it| self.is_started(it)),
             parent_tool_call_id: Some(call),
         });

@@ -144,6 +144,7 @@ impl Items {
             && span.subagent.as_deref() == lane.subagent
         {
             let id = span.id.clone();
+            // Not ended, but taken over by the message that begins.
             self.span = None;
             return id;
         }
@@ -164,6 +165,7 @@ impl Items {
                 let at = self.find_text(it.item.as_str());
                 at.is_some_and(|at| self.texts[at].kind == TextKind::Reasoning)
             }
+            // Neither of these two becomes an event that a client would see in between.
             Body::UsageReported(_) => true,
             Body::NoticeRaised(it) => it.level == Level::Debug,
             Body::SessionBound(_)
@@ -298,6 +300,7 @@ impl Items {
         let open = self.texts.remove(at);
         let message_id = &open.id;
         lane.emit(wire::Body::ReasoningMessageEnd { message_id });
+        // The hidden value belongs inside the span, behind the message it is of.
         behind(lane);
         self.end_span(lane);
         let id = open.span.unwrap_or(open.id);
@@ -328,6 +331,7 @@ impl Items {
                 message_id,
                 metadata: None,
             }),
+            // Handed to `end_reasoning` above.
             (TextKind::Reasoning, AgUiProfile::Current) => (),
             (TextKind::Reasoning, AgUiProfile::Thinking) => {
                 if self.thinking.as_deref() == Some(&open.id) {
@@ -343,6 +347,7 @@ impl Items {
         for open in &texts {
             if open.is_started {
                 self.texts.push(open.clone());
+                // The list was taken, so that this text is the only one in it.
                 self.end_text(0, lane);
                 self.end_span(lane);
             }
@@ -402,6 +407,7 @@ fn role_name(role: Role) -> &'static str {
     match role {
         Role::User => "user",
         Role::Assistant => "assistant",
+        // What the agent's program says is neither the user's nor the model's.
         Role::Harness => "developer",
     }
 }

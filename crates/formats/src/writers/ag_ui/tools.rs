@@ -66,6 +66,7 @@ impl Items {
 
     pub(super) fn input_delta(&mut self, id: &str, piece: &Text<'_>, lane: &mut EventLane<'_>) {
         if let Some(tool) = self.find_tool(id)
+            // The verifier refuses arguments behind `TOOL_CALL_END`.
             && !tool.is_complete
         {
             tool.has_args = true;
@@ -125,6 +126,7 @@ impl Items {
         }
         let linkspan = wire::ToolStatus { status };
         lane.emit(wire::Body::ToolCallResult {
+            // A tool message needs an id of its own, and messages must not share one.
             message_id: &format!("{id}:result"),
             tool_call_id: id,
             content: self.content(result, losses),
@@ -138,6 +140,7 @@ impl Items {
             losses.count("cut tool result");
             return wire::Content::Text(beginning(&flat(blocks, losses)));
         }
+        // Clients of any version understand a plain text.
         if blocks.iter().all(|it| matches!(it, ResultPart::Text(_))) {
             return wire::Content::Text(content::text(&result.content));
         }
@@ -156,6 +159,7 @@ impl Items {
         // Without a response to belong to, every call makes a message of its own.
         let Some(group) = group else { return };
         self.parents
+            // An agent has one response at a time: an earlier one gets no more calls.
             .retain(|it| it.subagent.as_deref() != lane.subagent);
         self.parents.push(ParentMessage {
             subagent: lane.subagent.map(str::to_owned),

@@ -174,6 +174,7 @@ pub(super) fn of(media_type: &str, data: &str) -> String {
 
 /// True for a picture that a browser shows and does not run.
 pub(super) fn is_picture(media_type: &str, data: &str) -> bool {
+    // The type is only what the agent says: the data has to begin like one, too.
     let magic = match media_type {
         "image/png" => "iVBORw0KGgo",
         "image/jpeg" => "/9j/",

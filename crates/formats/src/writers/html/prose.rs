@@ -134,6 +134,7 @@ impl HtmlProse<'_> {
                 ..
             } => {
                 let url = match link_type {
+                    // The parser gives the bare address.
                     LinkType::Email => format!("mailto:{dest_url}"),
                     _ => dest_url.into_string(),
                 };
@@ -191,6 +192,7 @@ impl HtmlProse<'_> {
 
     /// Opens a link; a disallowed one, or one inside another link, is written as text.
     fn link(&mut self, what: &str, url: &str) {
+        // HTML has no links inside of links.
         let is_inside = self.links.iter().any(|it| it == "</a>");
         if is_allowed(url) && !is_inside {
             self.put(&anchor(url));

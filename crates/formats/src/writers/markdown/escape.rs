@@ -37,8 +37,10 @@ fn push_line(line: &str, escaped: &mut String) {
         let after = chars.peek().map_or(' ', |(_, it)| *it);
         let is_order = match it {
             '\\' | '`' | '*' | '[' | ']' | '|' | '~' | '!' => true,
+            // Inside a word it has no meaning, and names of files and functions are full of it.
             '_' => !(before.is_alphanumeric() && after.is_alphanumeric()),
             '#' | '+' | '-' | '=' => at == 0,
+            // Behind the number that a line begins with, it would make a list.
             '.' | ')' => digits > 0 && at == digits,
             // An address becomes a link by itself, which shows the same.
             _ => false,
@@ -65,6 +67,7 @@ pub(super) fn inline(text: &str) -> String {
     }
     let longest = safe.split(|it| it != '`').map(str::len).max();
     let ticks = "`".repeat(longest.unwrap_or_default() + 1);
+    // A tick at the edge would join the fence; Markdown drops the space again.
     let space = if safe.starts_with('`') || safe.ends_with('`') {
         " "
     } else {

@@ -30,6 +30,7 @@ impl OpenHands {
         if self.is_open(&tool.id) {
             return;
         }
+        // A denied call may get no result; the next call shows that the agent has gone on.
         if self.is_denied {
             self.run_on(out);
         }
@@ -66,6 +67,7 @@ impl OpenHands {
         self.leave(&tool.id, out);
         self.start_call(event, tool, out);
         let Some(call) = take(&mut self.calls, |it| it.id == tool.id) else {
+            // Only the profile `message` starts no calls.
             return self.losses.count("tool call");
         };
         let result = tool.result.as_ref();
@@ -84,6 +86,7 @@ impl OpenHands {
 
     /// Closes every unanswered call.
     pub(super) fn end_open_calls(&mut self, error: &'static str, out: &mut Vec<u8>) {
+        // The SDK wants a result for every action.
         for call in std::mem::take(&mut self.calls) {
             let head = self.pen.head(Source::Agent);
             let tool_call_id = call.id.as_str();
@@ -120,6 +123,7 @@ impl OpenHands {
         // The SDK joins the calls that share an id into one message.
         let response = group.unwrap_or(own_id);
         let held = self.thoughts(lane, response, out);
+        // Without a response to share, every action is a message of its own.
         self.lanes[lane].has_acted = group.is_some();
         let line = Line::ActionEvent {
             head,

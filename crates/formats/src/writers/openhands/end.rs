@@ -120,6 +120,7 @@ impl OpenHands {
         let missing = answer.filter(|it| !self.lanes[root].has_written(it));
         if let Some(answer) = missing {
             let lane = &mut self.lanes[root];
+            // The answer belongs to no response that was seen.
             lane.response = None;
             lane.held.new_paragraph();
             lane.held.push_text(answer.by_ref().into_owned());
@@ -189,6 +190,7 @@ impl OpenHands {
             accumulated_cost: cost_usd,
             accumulated_token_usage: TokenUsage {
                 model,
+                // Without what came from a cache: the SDK takes either way of counting.
                 prompt_tokens: tokens.input,
                 completion_tokens: tokens.output.unwrap_or_default(),
                 cache_read_tokens: tokens.cache_read,

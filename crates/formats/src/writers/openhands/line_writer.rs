@@ -43,6 +43,7 @@ impl LineWriter {
         let seed = mix_bytes(0, event.session.as_str().as_bytes());
         let seed = mix_bytes(seed, event.native.as_deref().unwrap_or_default().as_bytes());
         self.seed = mix(seed, event.seq);
+        // Counted for each event, so that its ids do not depend on where a writer began.
         self.n_lines = 0;
         if let Some(at) = event.at.filter(|it| *it != self.at) {
             self.at = at;
@@ -82,11 +83,13 @@ impl LineWriter {
             Line::ActionEvent {
                 llm_response_id, ..
             } => self.batch = Some((*llm_response_id).to_owned()),
+            // The SDK makes messages of these: an action behind one begins another message.
             Line::SystemPromptEvent { .. }
             | Line::MessageEvent { .. }
             | Line::ObservationEvent { .. }
             | Line::UserRejectObservation { .. }
             | Line::AgentErrorEvent { .. } => self.batch = None,
+            // A model is not shown these, so they part nothing.
             Line::ACPToolCallEvent { .. }
             | Line::Condensation { .. }
             | Line::HookExecutionEvent { .. }

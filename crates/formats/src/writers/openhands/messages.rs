@@ -80,6 +80,7 @@ impl OpenHands {
             llm_response_id: None,
             sender: event.path.last().map(ItemId::as_str),
             llm_message: wire::Message {
+                // There is no role for the agent's program: only the source tells it from the user.
                 role: wire::Role::User,
                 content,
                 reasoning_content: None,

@@ -46,6 +46,7 @@ pub(super) fn action<'a>(tool: &'a Tool<'_>) -> Option<Action<'a>> {
             timeout: seconds(&tool.name, input.timeout),
         }),
         ToolKind::Read => match &*class.paths {
+            // The editor of OpenHands views one file at a time.
             [place] => Some(Action::FileEditorAction {
                 command: EditorCommand::View,
                 path: place.path.by_ref(),
@@ -57,6 +58,7 @@ pub(super) fn action<'a>(tool: &'a Tool<'_>) -> Option<Action<'a>> {
             _ => None,
         },
         ToolKind::Edit | ToolKind::Write => edit(tool),
+        // Claude Code's `TaskCreate` has one entry; a plan of OpenHands is always whole.
         ToolKind::Todo if input.todos.0.is_empty() => None,
         ToolKind::Todo => Some(Action::TaskTrackerAction {
             command: "plan",
@@ -119,6 +121,7 @@ pub(super) fn observation<'a>(tool: &'a Tool<'_>, is_error: bool) -> Option<Obse
             truncated: structured.truncated.is_true(),
             files: structured.files(),
             pattern,
+            // The SDK requires a path.
             search_path: path.unwrap_or(Text::new(".")),
         }),
         Action::GrepAction {
@@ -185,6 +188,7 @@ fn edit<'a>(tool: &'a Tool<'_>) -> Option<Action<'a>> {
     let (command, file_text, old, new) = match tool.class.kind == ToolKind::Write {
         true => (EditorCommand::Create, Some(diff.new.by_ref()), None, None),
         false => {
+            // `str_replace` needs something to replace.
             let old = diff.old.as_ref().filter(|it| !it.is_empty())?;
             (EditorCommand::StrReplace, None, Some(old), Some(&diff.new))
         }

@@ -68,6 +68,7 @@ impl PageAgents {
 
     pub(super) fn set_task(&mut self, path: &[ItemId<'_>], text: &str) {
         if let Some((call, above)) = path.split_last() {
+            // The first prompt is the task; what comes later is not in the input of the call.
             self.agent(call, above).task.get_or_insert(text_hash(text));
         }
     }
@@ -140,6 +141,7 @@ impl PageAgents {
         let at = match self.all.iter().position(|it| it.call == *call) {
             Some(at) => at,
             None => {
+                // An agent that is inside itself would keep `fold` busy for ever.
                 let above = above.iter().filter(|it| *it != call).cloned();
                 self.all.push(PageAgent {
                     call: call.clone().into_owned(),

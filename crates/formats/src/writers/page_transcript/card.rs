@@ -263,6 +263,7 @@ impl<'a> ToolCard<'a> {
             }
         }
         let is_diff = |it: &CardPart<'_>| matches!(it, CardPart::Diff { .. });
+        // A report or a diff is what came back; other calls say that nothing did.
         let says_nothing = last.hash.is_none() && !self.pieces.iter().any(is_diff);
         if self.pieces.len() == n_before && says_nothing {
             self.pieces.push(CardPart::Nothing);

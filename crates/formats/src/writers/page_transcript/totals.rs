@@ -32,6 +32,7 @@ impl PageTotals {
         for it in &ended.models {
             self.row(&it.model, &it.tokens, it.cost_usd);
         }
+        // The counts by model hold the same tokens, and those of sub-agents.
         if let (true, Some(usage)) = (ended.models.is_empty(), &ended.usage) {
             let model = usage.model.as_deref();
             let model = model.or(session.and_then(|it| it.model.as_deref()));

@@ -24,6 +24,7 @@ impl Takopi {
         let is_upstream = self.profile == TakopiProfile::Upstream;
         let known = self.run.actions.iter().position(|it| it.id == tool.id);
         if let Some(at) = known {
+            // Takopi's own runners write nothing when more of a call becomes known.
             if !is_upstream {
                 let action = &self.run.actions[at];
                 self.write_tool(event, tool, action, wire::Phase::Updated, None, out);

@@ -65,6 +65,7 @@ impl Takopi {
         let started = wire::Started {
             engine,
             resume: wire::Resume { engine, value },
+            // Codex' first line names no model, so that takopi has only this.
             title: Some("Codex"),
             meta: None,
         };

@@ -41,9 +41,11 @@ impl Takopi {
             return;
         }
         let is_upstream = self.profile == TakopiProfile::Upstream;
+        // Takopi's decoder requires a signature, and drops the block without one.
         if is_upstream && reasoning.signature.is_none() {
             return self.losses.count("thinking without signature");
         }
+        // Takopi counts thoughts and notes together.
         let id = next_id(&self.engine, "thinking", &mut self.run.n_notes);
         let detail = wire::ThinkingDetail {
             message_id: reasoning.group.as_deref().filter(|_| !is_upstream),

@@ -72,6 +72,7 @@ pub(super) fn detail<'t>(
     };
     let change = |path| wire::Change {
         path,
+        // Takopi says this of new files as well.
         kind: wire::ChangeKind::Update,
     };
     let preview = tool.result.as_ref().map(|it| content::text(&it.content));
@@ -190,6 +191,7 @@ fn input<'t>(tool: &'t Tool<'_>) -> wire::ToolInput<'t> {
 }
 
 fn path<'t>(input: &wire::ToolInput<'t>) -> Option<Text<'t>> {
+    // Takopi does not look at `notebook_path`.
     text_of(input.file_path).or_else(|| text_of(input.path))
 }
 
@@ -207,6 +209,7 @@ fn labelled<'t>(label: &'static str, text: Option<Text<'_>>, quote: &str) -> Tex
 }
 
 fn without_cwd<'t>(command: Text<'t>, cwd: Option<&str>) -> Text<'t> {
+    // With `/` every absolute path would lose its slash.
     let Some(cwd) = cwd.filter(|it| !it.is_empty() && *it != "/") else {
         return command;
     };

@@ -212,9 +212,11 @@ impl ThreadCall {
         let status = wire::Status::InProgress;
         let details = match &self.shape {
             ThreadItemKind::Shell(it) | ThreadItemKind::Named(it) => {
+                // Strict readers want the key, even while the command runs.
                 command(it, OutputText::default(), Some(None), status)
             }
             ThreadItemKind::Seed(name) => command(name, OutputText::default(), None, status),
+            // No link yet: the files are only about to change.
             ThreadItemKind::Files(changes) => files(changes, None, status, |_| None),
             ThreadItemKind::Mcp(mcp) => mcp.details(None, None, status),
             ThreadItemKind::Agent(agent) if agent.receivers.is_some() => {

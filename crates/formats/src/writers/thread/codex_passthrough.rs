@@ -71,6 +71,7 @@ pub(super) fn search(tool: &Tool<'_>) -> Option<SearchCall> {
                 queries: queries.map(|it| it.0.into_iter().filter_map(text_of).collect()),
             }
         }
+        // `codex exec` writes snake case, the app server camel case.
         "open_page" | "openPage" => wire::WebSearchAction::OpenPage { url },
         "find_in_page" | "findInPage" => wire::WebSearchAction::FindInPage { url, pattern },
         _ => wire::WebSearchAction::Other,

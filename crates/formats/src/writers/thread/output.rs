@@ -112,6 +112,7 @@ impl Outputs {
         }
         let whole = text.to_str();
         if whole.len() <= max {
+            // It borrows the text that is returned.
             drop(whole);
             return all(text);
         }

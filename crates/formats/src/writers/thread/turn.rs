@@ -67,6 +67,7 @@ impl Turns {
         match self.turn {
             TurnState::None => self.announce(out),
             TurnState::Waiting => self.begin(out),
+            // `thread.started` must not stand inside a turn: `end` announces it.
             TurnState::Open => (),
         }
     }

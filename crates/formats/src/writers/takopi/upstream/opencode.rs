@@ -29,6 +29,7 @@ pub(in crate::writers::takopi) fn heading<'t>(
 ) -> (wire::Kind, Text<'t>) {
     let (kind, title) = by_name(tool, false, cwd);
     let kind = match kind {
+        // Takopi's OpenCode runner has no kind for sub-agents.
         wire::Kind::Subagent => wire::Kind::Tool,
         kind => kind,
     };

@@ -37,6 +37,7 @@ use crate::stderr::Stderr;
 
 /// Grace periods for ending an idle agent whose session another process wants.
 const DISMISS_GRACE: GracePeriods = GracePeriods {
+    // Short, because that process waits, and an idle agent has nothing left to write.
     interrupted: Duration::from_millis(1000),
     terminated: Duration::from_millis(300),
 };
@@ -116,6 +117,7 @@ impl Agent {
     ) -> Result<Self, StartError> {
         let format = registry::find_reader(setup.format);
         let (format, reader) = format.map_err(|_| StartError::NoReader(setup.format))?;
+        // Drawn before the lock is taken, because the ticket names the agent that it protects.
         let tag = ProcessTag::random().map_err(StartError::Marker)?;
         // Before the process: an agent must not work in a session that another one writes.
         let lock = match setup.lock.take() {
@@ -123,6 +125,7 @@ impl Agent {
             None => setup.lock(waiting).await?,
         };
         if let Some(lock) = &lock {
+            // If this process dies right after the start, the next owner waits for the agent.
             lock.protect(tag).map_err(|it| setup.not_locked(it))?;
         }
         let now = Instant::now();
@@ -135,6 +138,7 @@ impl Agent {
             started_at: Some(SystemTime::now().into()),
             previous: setup.resume_point.previous,
             run_ends: match &setup.backend {
+                // It stays alive for the next prompt, so its exit cannot be the end of a run.
                 Backend::Dialogue { .. } => RunEnds::AtResult,
                 Backend::OneShot { .. } | Backend::Responses { .. } => RunEnds::AtExit,
                 // A recording may hold many turns.
@@ -147,6 +151,7 @@ impl Agent {
         let secrets = match &setup.backend {
             Backend::OneShot { launch, .. } | Backend::Dialogue { launch, .. } => {
                 live.cwd = Some(launch.cwd.clone());
+                // The agent inherits this environment, and its stderr may repeat any secret of it.
                 Secrets::of(env::vars_os().chain(launch.env.iter().cloned()))
             }
             Backend::Responses { .. } | Backend::Replay { .. } => Secrets::default(),
@@ -170,6 +175,8 @@ impl Agent {
                 let source = Source::process(&launch, &guard, tag)?;
                 dialogue.open(&mut outbox);
                 if let Some(prompt) = prompt {
+                    // The reader sees every line that is sent, so the prompt comes back as an
+                    // event.
                     live.set_prompt(&prompt.text, true);
                     dialogue.prompt(&prompt, &mut outbox);
                 }
@@ -198,6 +205,7 @@ impl Agent {
                 (Source::replay(input, format.framing, speed), None)
             }
         };
+        // After the prompt is set, because the announced run takes it over.
         if let Some(run) = setup.announced {
             live.set_announced(run);
         }
@@ -246,9 +254,11 @@ impl Agent {
         if self.is_gone {
             return Step::Exited;
         }
+        // Held frames are older than anything the source still has, so they go first.
         if self.emit_held(sink) {
             return self.step_result();
         }
+        // Calls between two steps, such as an answer or an abort, may have filled the outbox.
         self.flush_outbox(sink);
         // The last step may have been dropped while it waited for the lock.
         match self.lock_session(sink).await {
@@ -256,6 +266,8 @@ impl Agent {
             LockStep::Acquired => return self.step_result(),
             LockStep::Busy => return Step::SessionBusy,
         }
+        // The caller has published the last events of the run by now, so others may use the
+        // session.
         self.release_idle_lock();
         self.reacquire_lock();
         let deadline = self.deadline();
@@ -275,9 +287,12 @@ impl Agent {
             }
             SourceEvent::None => (),
             SourceEvent::Deadline => self.on_deadline(),
+            // It never named its session. The output is still held: the next step emits it, then
+            // ends.
             SourceEvent::Exited if self.newest.is_some() => return Step::Found,
             SourceEvent::Exited => return self.finish(sink),
         }
+        // The dialogue may have answered the lines that were just read.
         self.flush_outbox(sink);
         match self.lock_session(sink).await {
             LockStep::Busy => Step::SessionBusy,
@@ -293,6 +308,7 @@ impl Agent {
     /// Sends the next prompt of a dialogue. An idle agent has released the lock of its session and
     /// gets the prompt once it is reacquired.
     pub fn prompt(&mut self, prompt: &Prompt) {
+        // Set at once, so that the lock is not released while the prompt waits.
         self.has_prompt = true;
         match self.session_lock {
             Some(SessionLock::Idle { .. }) => self.waiting = Some(prompt.clone()),
@@ -317,6 +333,7 @@ impl Agent {
     }
 
     fn send_prompt(&mut self, prompt: &Prompt) {
+        // The idle time of a run begins with its prompt, not with the output of the run before.
         self.last_output_at = Instant::now();
         self.is_prompted = true;
         if let Some(dialogue) = &mut self.dialogue {
@@ -351,6 +368,7 @@ impl Agent {
 
     /// Later runs may do more, or less; false when this agent cannot change it.
     pub fn set_mode(&mut self, mode: Mode) -> bool {
+        // Rules about tools are fixed when the process starts, and would be wrong in other modes.
         if !self.modes.contains(&mode) {
             return false;
         }
@@ -381,6 +399,7 @@ impl Agent {
             return;
         }
         self.is_aborted = true;
+        // A run that the reader has not seen yet would end as a failure otherwise.
         self.live.stops();
         if self.waiting.take().is_some() {
             // It has no prompt yet that could be aborted.
@@ -399,17 +418,20 @@ impl Agent {
         self.source.close_stdin();
         let patience = self.limits.patience;
         self.stopping
+            // An escalation that is under way keeps its times: closing twice must not prolong it.
             .get_or_insert_with(|| Escalation::started(Instant::now(), patience));
     }
 
     /// The same for an idle agent whose session another process wants: it has nothing to finish.
     pub fn dismiss(&mut self) {
         self.source.close_stdin();
+        // Replaces an escalation with longer grace periods, unlike `close`.
         self.stopping = Some(Escalation::started(Instant::now(), DISMISS_GRACE));
     }
 
     /// Ends the agent and all it started, now.
     pub fn kill(&mut self) {
+        // The exit that follows is an abort then, and no crash.
         self.is_aborted = true;
         self.source.kill();
     }
@@ -427,6 +449,7 @@ impl Agent {
 
     /// The agent's own id of the session, once it is known.
     pub fn native(&self) -> Option<&str> {
+        // Until the newest session has its place, only the probe knows the id.
         let newest = self.newest.as_ref().and_then(Newest::native);
         newest.or(self.live.native.as_deref())
     }
@@ -437,6 +460,7 @@ impl Agent {
 
     fn step_result(&mut self) -> Step {
         let n_ended = self.live.n_ended;
+        // Only a dialogue can be prompted again; for the others the end of the run is their exit.
         if n_ended == self.n_ended || self.dialogue.is_none() {
             return Step::Progress;
         }
@@ -446,6 +470,7 @@ impl Agent {
         if self.source.is_open() {
             self.stopping = None;
         }
+        // The abort was meant for that run alone.
         self.is_aborted = false;
         Step::RunEnded
     }

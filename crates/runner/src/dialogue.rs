@@ -123,6 +123,7 @@ pub struct PrivateLine {
 
 impl fmt::Debug for PrivateLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Only what may be shown: the line itself holds the secret.
         f.debug_tuple("PrivateLine").field(&self.shown).finish()
     }
 }
@@ -174,6 +175,7 @@ impl Outbox {
 
 /// A line that was sent, in the form that readers know.
 pub fn sent(line: &str) -> String {
+    // Put together as text: the line is JSON already, and may be many megabytes.
     format!(r#"{{"dir":"in","msg":{line}}}"#)
 }
 

@@ -26,6 +26,7 @@ impl Agent {
 
     /// Settles an ask because its timeout has passed.
     pub fn settle_late(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
+        // Before the answer: the reader emits the settlement as soon as it sees the line.
         self.live.is_late(ask);
         self.settle(ask, answer)
     }
@@ -33,6 +34,8 @@ impl Agent {
     /// When the next ask will have waited for too long.
     pub(super) fn next_overdue(&self) -> Option<Instant> {
         let is_known = |it: &PendingAsk| self.overdue.iter().any(|id| it.ask.id.as_str() == id);
+        // A deadline that has passed would end every wait at once, until the caller settles the
+        // ask.
         let unknown = self.live.due().filter(|(it, ..)| !is_known(it));
         unknown.map(|(_, at, _)| at).min()
     }

@@ -11,6 +11,7 @@ use crate::process::Escalation;
 impl Agent {
     /// When something has to be done although nothing happens.
     pub(super) fn deadline(&self) -> Option<Instant> {
+        // No other limit matters any more: the escalation ends the agent in any case.
         if let Some(ladder) = &self.stopping {
             return ladder.due();
         }
@@ -32,6 +33,7 @@ impl Agent {
             }
             return;
         }
+        // An overdue ask is no reason to end the agent: the caller settles it by its default.
         if self.note_overdue() {
             return;
         }
@@ -51,6 +53,7 @@ impl Agent {
     /// The agent is unusable.
     pub(super) fn give_up(&mut self, code: &str, message: String) {
         let cause = Some((code.to_owned(), message));
+        // The first reason counts, because later ones are its consequences.
         self.reason.get_or_insert(EndReason {
             cause,
             stderr: String::new(),
@@ -66,6 +69,7 @@ impl Agent {
     /// The agent has exited: close everything that is open and end the run.
     pub(super) fn finish(&mut self, sink: &mut dyn Sink) -> Step {
         let now = now();
+        // These notices belong to the run, so they come before its end.
         self.drain_stderr(sink, now);
         if let Some(err) = self.source.error() {
             let message = format!("the recording could not be read: {}", error_chain(err));
@@ -79,6 +83,7 @@ impl Agent {
         reason.stderr = self.stderr.tail();
         let end = End {
             exit: self.source.exit(),
+            // A timeout or a failure is the better explanation, even if there was an abort too.
             aborted: self.is_aborted && reason.cause.is_none(),
         };
         self.live.reason = Some(reason);
@@ -89,6 +94,7 @@ impl Agent {
             ..
         } = self;
         let mut passing = live.sink(sink, now);
+        // The last line may lack its newline, above all when the agent was killed.
         framer.end(&mut |frame| {
             passing.frame(frame);
             reader.frame(frame, &mut passing);
@@ -98,6 +104,7 @@ impl Agent {
             reader.end(&end, &mut live.sink(sink, now));
         }
         self.is_gone = true;
+        // Not earlier: until its exit the agent may have written the session.
         self.session_lock = None;
         Step::Exited
     }

@@ -55,6 +55,7 @@ impl Newest {
 
     pub(super) fn hold(&mut self, frame: Frame<'_>) {
         let Self { probe, native, .. } = self;
+        // With the id known the probe has done its work, and must not read on for nothing.
         if native.is_none() {
             probe.frame(frame, &mut |event: &Event<'_>| {
                 if let Body::SessionBound(bound) = &event.body {
@@ -128,6 +129,7 @@ impl Agent {
                 self.live.set_announced(run);
             }
         }
+        // A new reader, because the names of runs and items depend on what the session holds.
         self.reader = (newest.make)(&newest.config);
         self.held_back = Some(newest.held);
     }

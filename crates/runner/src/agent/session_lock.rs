@@ -40,6 +40,7 @@ impl SessionLock {
         match self {
             Self::Held {
                 session, is_read, ..
+            // A lock for reading does not cover an agent that writes the same session.
             } => session == native && !is_read,
             Self::Idle { session, .. } => session == native,
         }
@@ -60,9 +61,11 @@ impl fmt::Debug for Reacquiring {
 /// Waits for the lock. Cancel safe until it has resolved.
 pub(super) async fn reacquired(reacquiring: &mut Option<Reacquiring>) -> Reacquired {
     let Some(Reacquiring(taking)) = reacquiring else {
+        // Never polled: the caller disables this branch while nothing is reacquired.
         return std::future::pending().await;
     };
     let taken = taking.as_mut().await;
+    // A future that has resolved must not be polled again.
     *reacquiring = None;
     taken
 }
@@ -118,6 +121,7 @@ impl Agent {
 
     /// The agent already runs; failing to lock is no reason to lose its events.
     fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> LockStep {
+        // Otherwise every step would try again, and warn again.
         self.locks = None;
         let code = "not_locked";
         let text = format!("the session is not locked: {}", error_chain(err));
@@ -134,6 +138,7 @@ impl Agent {
         let is_idle = self.dialogue.is_some()
             && !self.has_prompt
             && !self.live.has_run()
+            // Something that is still to be sent may set the agent to work.
             && self.outbox.is_empty()
             && self.stopping.is_none();
         if let (true, Some(SessionLock::Held { session, lock, is_read: false })) = (is_idle, &self.session_lock)
@@ -154,6 +159,7 @@ impl Agent {
         if let (true, None, Some(SessionLock::Idle { lock, .. })) =
             (is_wanted, &self.reacquiring, &self.session_lock)
         {
+            // The future outlives a step that is dropped, so it cannot borrow from the agent.
             let (lock, holder) = (lock.clone(), self.holder.clone());
             let taking = async move { lock.reacquire(&holder).await };
             self.reacquiring = Some(Reacquiring(Box::pin(taking)));
@@ -179,6 +185,8 @@ impl Agent {
                     is_read: false,
                 });
             }
+            // The prompt is sent all the same: without locks agents work as well, only not as
+            // safely.
             Err(err) => _ = self.not_held(sink, &err),
         }
         if let Some(prompt) = self.waiting.take() {
@@ -188,6 +196,7 @@ impl Agent {
 
     /// Another process has written the session, so this agent is out of date.
     fn is_outdated(&mut self, session: &str) {
+        // It must not lock the session again on its way out.
         self.locks = None;
         if self.live.has_run() {
             let message = format!("another program has resumed session `{session}`");
@@ -196,6 +205,7 @@ impl Agent {
             // It has no run to end.
             self.is_prompted = false;
         }
+        // Without an interrupt: whatever it would still write to the session is out of date.
         self.source.kill();
     }
 }

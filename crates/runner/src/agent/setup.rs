@@ -215,6 +215,7 @@ impl Setup {
         };
         let mut whole = match thread {
             Some(thread) => Conversation::of_client(&self.session, thread, &history),
+            // In a new session the prompt alone is the whole conversation.
             None if history.messages.is_empty() => return,
             None => Conversation::of_prompt(&self.session, history, prompt),
         };
@@ -233,6 +234,7 @@ impl Setup {
             Backend::OneShot { prompt, .. } => Some(prompt),
             Backend::Dialogue { prompt, .. } => prompt.as_ref().map(|it| &*it.text),
             Backend::Responses { prompt, .. } => {
+                // Empty when the request holds the results of tools and no prompt.
                 Some(prompt).filter(|it| !it.is_empty()).map(|it| &**it)
             }
             Backend::Replay { prompt, .. } => prompt.as_deref(),

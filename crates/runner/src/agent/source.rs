@@ -202,10 +202,12 @@ impl Source {
             && !it.is_closing
         {
             match it.unsent.is_empty() {
+                // Moved where possible, because a line may be many megabytes.
                 true => it.unsent = line.into_bytes(),
                 false => it.unsent.extend_from_slice(line.as_bytes()),
             }
             it.unsent.push(b'\n');
+            // What the agent answers to this is wanted at once.
             it.rest = None;
         }
     }
@@ -285,6 +287,7 @@ impl Source {
 
 impl ProcessSource {
     async fn next(&mut self, deadline: Option<Instant>) -> SourceEvent {
+        // Not at the exit alone: the pipes may still hold what the agent printed last.
         if self.exit.is_some() && self.stdout.is_none() && self.stderr.is_none() {
             return SourceEvent::Exited;
         }
@@ -307,6 +310,7 @@ impl ProcessSource {
         err.clear();
         let has_stdout = stdout.is_some();
         let has_input = stdin.is_some() && !unsent.is_empty();
+        // A process that is gone prints no more, so there is nothing left to gather.
         let rest = rest.filter(|it| exit.is_none() && *it > Instant::now());
         let read_out = async {
             if let Some(rest) = rest {
@@ -315,6 +319,7 @@ impl ProcessSource {
             read(stdout, out, READ_SIZE).await
         };
         tokio::select! {
+            // Output comes first: a deadline for silence must not pass while there is some.
             biased;
             read = read_out, if has_stdout => {
                 if read {
@@ -350,6 +355,7 @@ impl ProcessSource {
         if let Some(drain) = &mut self.drain {
             drain.read(now);
         }
+        // Two reads in close succession: the agent prints token by token.
         let is_stream = self.read_at.is_some_and(|it| now < it + 2 * GATHER);
         // An agent that writes this much should not be slowed down.
         let is_trickle = self.out.len() < READ_SIZE / 4;
@@ -364,6 +370,7 @@ impl ProcessSource {
             None => self.stdin = None,
         }
         if self.stdin.is_none() || self.n_sent == self.unsent.len() {
+            // Not `clear`: the room of an answer of many megabytes is given back.
             self.unsent = Vec::new();
             self.n_sent = 0;
             if self.is_closing {
@@ -423,6 +430,7 @@ impl ReplaySource {
         }
         if let Some((_, frame)) = self.next.take() {
             self.frame = frame;
+            // The framer of a recording splits lines, whatever the format.
             self.frame.push(b'\n');
         }
         SourceEvent::Stdout

@@ -13,6 +13,7 @@ impl Agent {
             self.stop();
         }
         let now = now();
+        // A notice is an event with a number, and numbers are not known before the place is.
         if self.newest.is_none()
             && let Some(text) = self.notice.take()
         {
@@ -69,6 +70,7 @@ impl Agent {
         framer.push(source.take_stdout(), &mut |frame| {
             newest::read(newest, &mut **reader, frame, &mut sink);
             if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
+                // Every protocol here is JSON, so bytes that are no text are no message.
                 && let Ok(line) = std::str::from_utf8(data)
             {
                 dialogue.line(line, outbox);

@@ -183,7 +183,9 @@ impl Acp {
     }
 
     fn opened(&mut self, id: Option<String>, opened: Opened, out: &mut Outbox) {
+        // `session/load` repeats the history, `session/resume` does not.
         let is_loaded = id.is_some() && self.can().resume.is_none();
+        // The answer to `session/load` has no id: that of the request counts.
         let Some(id) = id.or(opened.session_id) else {
             let text = "the agent opened a session without an id".to_owned();
             return out.fail("no_session", text);
@@ -196,6 +198,7 @@ impl Acp {
             let text = format!("model `{model}` was not set: the agent does not offer a choice");
             out.warn("not_set", text);
         }
+        // No mere warning as with the model: in another mode the agent may do what was forbidden.
         if !self.ask_for_mode(self.mode, out) {
             let (code, text) = match self.mode {
                 Mode::Plan => (
@@ -241,6 +244,7 @@ impl Acp {
                 out.warn("not_set", text);
                 self.setting_answered(out);
             }
+            // The reader sees the same error, and ends the run with it.
             AcpRequest::Prompt => self.run_ended(out),
         }
     }
@@ -248,6 +252,7 @@ impl Acp {
     /// Logs in by the method that was chosen, or by one that needs no user; fails with a list of
     /// the methods when there is neither.
     fn log_in(&mut self, error: Error, out: &mut Outbox) {
+        // Once only: an agent that refuses again after its login would be asked for ever.
         self.has_logged_in = true;
         let methods = &self.agent.auth_methods;
         let method = match &self.login {
@@ -287,6 +292,7 @@ impl Acp {
 
     /// Sends the prompt whose turn it is, if the agent can take one.
     fn next(&mut self, out: &mut Outbox) {
+        // A prompt that overtakes a setting would be run with the old model or in the old mode.
         if self.n_settings > 0 || self.run != AcpTurn::None {
             return;
         }
@@ -309,6 +315,7 @@ impl Acp {
     fn on_result(&mut self, asked: AcpRequest, result: Params<'_>, out: &mut Outbox) {
         match asked {
             AcpRequest::Initialize => self.initialized(result.read_or_default(), out),
+            // The session was refused for want of a login, so it is requested again.
             AcpRequest::Login => self.open_session(out),
             AcpRequest::List => self.listed(result.read_or_default(), out),
             AcpRequest::Open(id) => self.opened(id, result.read_or_default(), out),
@@ -356,6 +363,7 @@ impl Dialogue for Acp {
         let params = wire::OfSession {
             session_id: session.clone(),
         };
+        // It has no answer of its own: the turn ends with the answer to its prompt.
         self.rpc.notify("session/cancel", Some(params), out);
         self.withdraw_all(out);
         true
@@ -369,6 +377,7 @@ impl Dialogue for Acp {
         out: &mut Outbox,
     ) -> Result<(), NotSettled> {
         let wanted = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
+        // An answer that does not fit leaves the ask open, for a better one.
         wanted.settle(&self.rpc, answer, out)?;
         self.asks.remove(ask);
         Ok(())
@@ -378,6 +387,7 @@ impl Dialogue for Acp {
         if self.session.is_some() {
             return self.ask_for_model(model, out);
         }
+        // There is no session yet to set it in; `opened` does it.
         self.model = Some(model.to_owned());
         true
     }

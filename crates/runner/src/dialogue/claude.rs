@@ -204,6 +204,7 @@ impl Claude {
         if let (Some(setting), Some(error)) = (setting, &response.error) {
             out.warn("not_set", format!("{setting} was not set: {error}"));
         }
+        // Only `initialize` has a result worth reading, and only an early start sends it.
         let result = response.response.filter(|_| self.is_early);
         if let Some(result) = result.and_then(|it| serde_json::from_str(it.get()).ok()) {
             self.offered(result);
@@ -212,6 +213,7 @@ impl Claude {
 
     fn offered(&mut self, result: InitializeResult) {
         let InitializeResult { commands, models } = result;
+        // The answer to another request, such as a change of the mode.
         if commands.is_empty() && models.is_empty() {
             return;
         }
@@ -254,6 +256,7 @@ impl Dialogue for Claude {
                 self.on_permission_request(&id, &request, out)
             }
             ("control_response", _, _, Some(response)) => self.on_response(&response, out),
+            // Claude Code withdraws an open ask when its turn is interrupted; it wants no answer.
             ("control_cancel_request", Some(id), ..) => {
                 self.asks.remove(&*id);
             }
@@ -306,6 +309,7 @@ impl Dialogue for Claude {
                 response,
             },
         });
+        // Last, so that an answer that does not fit leaves the ask open.
         self.asks.remove(ask);
         Ok(())
     }

@@ -104,6 +104,8 @@ impl Codex {
     fn on_result(&mut self, asked: CodexRequest, result: Params<'_>, out: &mut Outbox) {
         match asked {
             CodexRequest::Initialize => {
+                // The handshake of the app server ends with this; only then is it asked for
+                // anything.
                 self.rpc.notify("initialized", None::<()>, out);
                 match self.key.take() {
                     Some(key) => self.log_in(&key, out),
@@ -131,6 +133,7 @@ impl Codex {
                 let words = error.text();
                 out.fail("auth", format!("codex does not take the API key: {words}"));
             }
+            // The reader sees the same error, and ends the run with it.
             CodexRequest::Turn => self.run_ended(out),
             // The turn may have ended by itself in the meantime, and models can be named unseen.
             CodexRequest::Interrupt | CodexRequest::Models => (),
@@ -139,6 +142,7 @@ impl Codex {
 
     fn log_in(&mut self, key: &ApiKey, out: &mut Outbox) {
         let params = json!({"type": "apiKey", "apiKey": key.0});
+        // What the reader and the journal get instead of the key.
         let shown = json!({"type": "apiKey"});
         let method = "account/login/start";
         (self.rpc).ask_private(CodexRequest::Login, method, params, shown, out);
@@ -231,6 +235,7 @@ impl Codex {
     }
 
     fn turn_started(&mut self, turn: String, out: &mut Outbox) {
+        // The turn may be over already, if it ended before the answer that names it.
         let CodexTurn::Starting { is_unwanted } = self.run else {
             return;
         };
@@ -323,6 +328,7 @@ impl Dialogue for Codex {
         out: &mut Outbox,
     ) -> Result<(), NotSettled> {
         let wanted = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
+        // An answer that does not fit leaves the ask open, for a better one.
         wanted.settle(&self.rpc, answer, out)?;
         self.asks.remove(ask);
         Ok(())
@@ -335,6 +341,7 @@ impl Dialogue for Codex {
 
     fn set_mode(&mut self, mode: Mode, _: &mut Outbox) -> bool {
         self.permissions.mode = mode;
+        // Codex takes new limits with a turn, so they wait for the next one.
         self.has_changed = true;
         true
     }

@@ -63,6 +63,7 @@ impl OpenHands {
 
     fn status(&mut self, status: &str, out: &mut Outbox) {
         match status {
+            // The status names no call: all calls without a result wait together.
             "waiting_for_confirmation" => self.asks.clone_from(&self.calls),
             "running" => self.asks.clear(),
             _ => {

@@ -27,6 +27,7 @@ impl<A> Rpc<A> {
 
     /// What the request with this id was made for.
     pub(super) fn answered(&mut self, id: &Id) -> Option<A> {
+        // Requests of this side are numbered, so any other id is none of them.
         self.asked.remove(&id.json().parse().ok()?)
     }
 
@@ -51,6 +52,7 @@ impl<A> Rpc<A> {
         shown: impl Serialize,
         out: &mut Outbox,
     ) {
+        // Both lines need the same id, so both are made here and then paired.
         let mut hidden = Outbox::default();
         self.request(asked, method, params, &mut hidden);
         hidden.send(&self.call(Some(self.n_requests), method, Some(shown)));

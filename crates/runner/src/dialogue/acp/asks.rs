@@ -38,12 +38,14 @@ impl Acp {
                 AcpAskKind::Permission(request.options)
             }
             "elicitation/create" => AcpAskKind::Form,
+            // Refused and not ignored, because the agent waits for an answer.
             _ => return self.rpc.refuse(id, method, out),
         };
         let wanted = AcpAsk {
             id: id.clone(),
             what,
         };
+        // It may ask on until it sees the cancellation, and would wait for each answer.
         if self.run == AcpTurn::Stopping {
             return wanted.withdraw(&self.rpc, out);
         }
@@ -93,6 +95,7 @@ fn choose<'a>(
     answer: &Answer,
 ) -> Result<PermissionOutcome<'a>, NotSettled> {
     let kinds = match answer {
+        // The protocol has no place for another input.
         Answer::Allow { input: Some(_) } | Answer::AllowAlways { input: Some(_) } => {
             return Err(NotSettled::FixedInput);
         }
@@ -105,6 +108,7 @@ fn choose<'a>(
         Some(option) => Ok(PermissionOutcome::Selected {
             option_id: &option.option_id,
         }),
+        // Nothing of that side is offered; a cancelled request runs nothing, which is safe.
         None => Ok(PermissionOutcome::Cancelled),
     }
 }

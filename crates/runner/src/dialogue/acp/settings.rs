@@ -63,6 +63,7 @@ impl SessionSettings {
             flatten(option.options, &mut choices);
             place.get_or_insert(SessionSetting::new(kind, current, choices));
         }
+        // Agents may send the older lists as well; a config option takes precedence.
         if let Some(it) = models {
             let models = it.available_models.into_iter().map(Offer::from);
             let current = &it.current_model_id;
@@ -142,6 +143,7 @@ impl Acp {
             return false;
         };
         if setting.current != model {
+            // Before the answer comes, so that the same model is not set twice.
             setting.current = model.to_owned();
             let kind = setting.kind.clone();
             let asked = AcpRequest::Setting {
@@ -156,6 +158,7 @@ impl Acp {
     /// False when the agent has no such mode.
     pub(super) fn ask_for_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
         let Some(setting) = &mut self.offers.mode else {
+            // Without modes there is nothing to set, but planning needs one.
             return mode != Mode::Plan;
         };
         let Some(value) = setting.mode(mode) else {
@@ -228,6 +231,7 @@ impl Acp {
 
 fn flatten(choices: Vec<Choice>, offers: &mut Vec<Offer>) {
     for choice in choices {
+        // A choice without a value is a group, and has its own choices.
         offers.extend(choice.value.map(|id| Offer {
             name: choice.name.unwrap_or_else(|| id.clone()),
             description: choice.description,

@@ -67,6 +67,7 @@ impl Codex {
             id: id.clone(),
             what,
         };
+        // The reader emits the ask under this id, too.
         self.asks.insert(id.json().to_owned(), wanted);
     }
 }
@@ -96,6 +97,7 @@ impl CodexAsk {
                 let scope = if is_lasting { "session" } else { "turn" };
                 json!({"permissions": asked, "scope": scope})
             }
+            // An answer has no word for a denial: to grant nothing is one.
             CodexAskKind::Permissions(_) => json!({"permissions": {}}),
             CodexAskKind::Questions => json!({"answers": answers(input)?}),
             CodexAskKind::Form if is_allowed => {
@@ -118,6 +120,7 @@ fn lasting(offered: Option<&[Box<RawValue>]>) -> Value {
     let mut offered = (offered.iter()).filter_map(|it| serde_json::from_str(it.get()).ok());
     let is_lasting =
         |it: &Value| *it == for_session || it.get("acceptWithExecpolicyAmendment").is_some();
+    // Not every approval offers to be remembered; this one then holds once.
     offered.find(is_lasting).unwrap_or(json!("accept"))
 }
 

@@ -91,7 +91,9 @@ fn start(program: &OsStr, args: &[OsString]) -> io::Result<Pid> {
         .read(true)
         .write(true)
         .open("/dev/null")?;
+    // A group of its own: signals for it must not reach the guard.
     let child = Command::new(program).args(args).process_group(0).spawn()?;
+    // Otherwise linkspan would not see the agent close its pipes, as the guard holds them too.
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&null)?;
@@ -116,6 +118,7 @@ impl ParentWatch {
         setsid()?;
         set_child_subreaper(Some(getpid()))?;
         let (wakeups, waker) = UnixStream::pair()?;
+        // It is read until it is empty, which would block.
         wakeups.set_nonblocking(true)?;
         let flag = |signal| -> io::Result<Arc<AtomicBool>> {
             let flag = Arc::new(AtomicBool::new(false));
@@ -125,12 +128,14 @@ impl ParentWatch {
         };
         let watch = Self {
             parent,
+            // Kernels before 5.3 have none; the guard then looks for its parent from time to time.
             parent_gone: pidfd_open(parent, PidfdFlags::empty()).ok(),
             interrupt: flag(SIGINT)?,
             terminate: flag(SIGTERM)?,
             kill: flag(SIGUSR1)?,
             wakeups,
         };
+        // Without a flag: every wake-up reaps, whatever caused it.
         pipe::register(SIGCHLD, waker)?;
         Ok(watch)
     }
@@ -159,11 +164,14 @@ impl ParentWatch {
             self.sleep(None);
             family.reap();
         }
+        // The agent has ended, but not necessarily what it has started.
         family.terminate(self);
         family.kill(self)
     }
 
     fn must_kill(&self) -> bool {
+        // A process whose parent dies gets another one, so a different parent means that linkspan
+        // is gone.
         self.kill.load(Ordering::SeqCst) || getppid() != Some(self.parent)
     }
 
@@ -179,6 +187,7 @@ impl ParentWatch {
         // Every caller looks at the state afterwards, so an interrupted poll needs no care.
         poll(&mut fds, limit.as_ref()).ok();
         let mut bytes = [0; 64];
+        // Emptied, or the next poll would return at once.
         while matches!((&self.wakeups).read(&mut bytes), Ok(n) if n > 0) {}
     }
 }

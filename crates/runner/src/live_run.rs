@@ -168,6 +168,7 @@ impl LiveRun {
         code: &'static str,
         text: &str,
     ) {
+        // These are the agent's own words; all other notices are linkspan's.
         let origin = if code == "stderr" {
             Origin::Agent
         } else {
@@ -224,6 +225,7 @@ impl LiveRun {
             Body::RunStarted(started) => {
                 self.is_prompted = started.cause == Cause::Prompt;
                 self.run = event.run.clone().map(RunId::into_owned);
+                // The first run began with the process, so that its start-up counts.
                 self.run_began.get_or_insert(now.instant);
             }
             Body::RunEnded(_) => {
@@ -240,6 +242,7 @@ impl LiveRun {
                 self.on_call(tool);
             }
             Body::ItemClosed(closed) => {
+                // The stream has repeated the prompt, so it is not emitted a second time.
                 if self.run.is_some() && is_prompt(event, &closed.item) {
                     self.prompt = None;
                 }
@@ -270,6 +273,7 @@ impl LiveRun {
     fn on_call(&mut self, tool: &Tool<'_>) {
         let class = &tool.class;
         let named = class.paths.iter().map(|it| &it.path);
+        // A call may name a file in its diff alone, and the policy has to see it.
         let changed = class.diffs.iter().map(|it| &it.path);
         let mut paths: Vec<PathBuf> = Vec::new();
         for path in named.chain(changed) {
@@ -294,6 +298,7 @@ impl LiveRun {
         let took = self.run_began.take();
         let took = took.map(|it| millis(now.instant.saturating_duration_since(it)));
         ended.duration_ms = ended.duration_ms.or(took);
+        // The agent reported no end: the reader made this one up from the exit alone.
         let is_made_up = matches!(why, Some(Why::ProcessExit | Why::MissingEnd))
             && matches!(ended.outcome, Outcome::Failed | Outcome::Lost);
         if let Some(reason) = self.reason.as_ref().filter(|_| is_made_up) {
@@ -392,6 +397,7 @@ impl Sink for StampingSink<'_> {
             return;
         }
         let Self { live, out, now } = self;
+        // The agent failed before it repeated its prompt, which would be missing from the run.
         if matches!(event.body, Body::RunEnded(_)) && live.is_prompted {
             live.show_prompt(*out, *now);
         }

@@ -178,6 +178,7 @@ impl IdleLock {
     /// agent is out of date.
     pub async fn reacquire(self, holder: &str) -> Result<Option<Lock>, Error> {
         let Self { locks, key, note } = self;
+        // A new ticket, behind those that were drawn while the agent was idle.
         let QueueSlot { drawn, .. } = locks.draw(key, TicketKind::Write, holder).await?;
         let DrawnTicket { ticket, turn, .. } = drawn;
         let dir = Arc::clone(&locks.dir);

@@ -117,6 +117,7 @@ impl Process {
         })?;
         let mut command = command(launch, guard);
         command
+            // By these two the agent is found again, should this process die.
             .env(VARIABLE, tag.to_string())
             .env(OWNER, Owner::own().to_string())
             .current_dir(cwd)
@@ -126,6 +127,7 @@ impl Process {
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        // Before the start: with SIGCHLD ignored the kernel would drop the exit status.
         notice_ends();
         let mut child = Command::from(command).spawn().map_err(failed)?;
         let mut stdin = child.stdin.take();
@@ -157,6 +159,7 @@ impl Process {
         if let Some(exit) = self.exit {
             return exit;
         }
+        // Asked for before the wait, because afterwards the child has no id any more.
         let group = self.pid();
         let exit = self.child_exit().await;
         // Elsewhere the group is all that can be found.
@@ -193,6 +196,7 @@ impl Process {
 
     /// Ends the agent and all it has started, now.
     pub fn kill(&mut self) {
+        // A second kill must not give a guard that hangs more time.
         self.killed.get_or_insert_with(Instant::now);
         self.kill_tree();
     }
@@ -201,6 +205,7 @@ impl Process {
         if let Some(killed) = self.killed {
             tokio::select! {
                 exit = exit(&mut self.child) => return exit,
+                // The guard hangs; its process tag finds what it leaves behind.
                 () = sleep_until(killed + GUARD_LIMIT) => self.signal(Signal::KILL),
             }
         }
@@ -216,6 +221,7 @@ impl Process {
 
     fn kill_tree(&self) {
         if self.is_guarded {
+            // Not SIGKILL: a guard that is dead cannot end what the agent has started.
             self.signal(Signal::USR1);
             // The agent may have stopped its guard.
             self.signal(Signal::CONT);
@@ -232,6 +238,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if let Some(writer) = &self.writer {
+            // It may wait for an agent that never reads its input.
             writer.abort();
         }
         if self.exit.is_some() {
@@ -261,6 +268,7 @@ fn command(launch: &Launch, guard: &Guard) -> process::Command {
         Guard::Exe(exe) => {
             let mut command = process::Command::new(exe);
             command
+                // The process list would show `/proc/self/exe` otherwise.
                 .arg0("linkspan")
                 .arg(GUARD)
                 .arg(process::id().to_string())
@@ -280,6 +288,7 @@ fn command(launch: &Launch, guard: &Guard) -> process::Command {
     for name in &launch.env_remove {
         command.env_remove(name);
     }
+    // After the removals, so that what is set on purpose stays.
     command.envs(launch.env.iter().map(|(name, value)| (name, value)));
     command
 }

@@ -57,6 +57,7 @@ pub(super) fn flag_value<'a>(what: &'static str, value: &'a str) -> Result<&'a s
         "is longer than 512 bytes"
     } else if value.starts_with('-') {
         "begins with `-`"
+    // A NUL would end the argument early, and a terminal obeys others wherever the value is shown.
     } else if value.chars().any(char::is_control) {
         "holds a control character"
     } else if value.trim() != value {

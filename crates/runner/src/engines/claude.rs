@@ -42,13 +42,16 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
     let (stdin, argument) = match (request.talk, prompt(request)) {
         (Interaction::Dialogue, _) => (Stdin::Open, None),
         (Interaction::OneShot, PromptVia::Stdin(text)) => (Stdin::Text(text.to_owned()), None),
+        // An open stdin would cost three seconds: Claude Code waits for text to add to the prompt.
         (Interaction::OneShot, PromptVia::Argument(text)) => (Stdin::Closed, Some(text)),
     };
     let mut it = Invocation::new(stdin);
+    // Without `--verbose`, Claude Code exits with an error when it is to print `stream-json`.
     it.args(["-p", "--output-format", "stream-json", "--verbose"]);
     it.args(["--include-partial-messages", "--forward-subagent-text"]);
     if request.talk == Interaction::Dialogue {
         it.args(["--input-format", "stream-json"]);
+        // Without it Claude Code asks nothing and denies; its `--help` does not have the flag.
         it.args(["--permission-prompt-tool", "stdio"]);
     }
     if let Some(model) = request.options.model.as_ref().or(config.model.as_ref()) {
@@ -67,6 +70,7 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
         it.arg("--settings").arg(Value::from(settings).to_string());
     }
     if !request.mcp_servers.is_empty() {
+        // Variables and headers of the servers may be keys, and arguments are in the process list.
         it.private = Some(SecretFile {
             flag: "--mcp-config",
             text: json!({ "mcpServers": mcp_servers(&request.mcp_servers, "type") }).to_string(),
@@ -74,6 +78,7 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
     }
     it.extra(config);
     if let Some(text) = argument {
+        // A prompt may begin with a dash, and a flag that takes many words would swallow it.
         it.arg("--").arg(text);
     }
     Ok(it)

@@ -82,10 +82,12 @@ fn lists(request: &Request) -> Result<(), Error> {
 
 fn exec(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let (stdin, text) = match prompt(request) {
+        // Codex appends what it reads on stdin to the prompt, so there must be nothing.
         PromptVia::Argument(text) => (Stdin::Closed, text),
         PromptVia::Stdin(text) => (Stdin::Text(text.to_owned()), "-"),
     };
     let mut it = Invocation::new(stdin);
+    // Outside of a Git repository Codex exits with an error otherwise.
     it.args(["exec", "--json", "--skip-git-repo-check"]);
     settings(&mut it, config, request)?;
     it.extra(config);
@@ -102,6 +104,7 @@ fn exec(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
 /// The session is opened by messages; these are the settings it begins with.
 fn app_server(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     if let Resume::Session(id) | Resume::Fork(id) = &request.resume {
+        // Checked here too, because the dialogue sends the id as it is.
         thread(id)?;
     }
     let mut it = Invocation::new(Stdin::Open);
@@ -179,6 +182,8 @@ fn mcp_server(it: &mut Invocation, n: usize, server: &McpServer) -> Result<(), E
             of.insert("url".to_owned(), string(url));
             let mut names = toml::Table::new();
             for (at, (header, value)) in headers.iter().enumerate() {
+                // The ending makes it a token to Codex, which keeps those from the commands that it
+                // runs.
                 let name = format!("LINKSPAN_MCP_{n}_{at}_TOKEN");
                 it.env(&name, value);
                 names.insert(header.clone(), toml::Value::String(name));
@@ -193,6 +198,7 @@ fn mcp_server(it: &mut Invocation, n: usize, server: &McpServer) -> Result<(), E
             });
         }
     }
+    // A dot or a quote in it would make another key of Codex's config.
     let name = arguments::key("the name of an MCP server", &server.name)?;
     let of = toml::Value::Table(of);
     it.arg("-c").arg(format!("mcp_servers.{name}={of}"));

@@ -44,6 +44,7 @@ pub fn first_of(survey: &[Installed]) -> Option<&'static str> {
 pub fn find_installed(config: &Config, find: &FindProgram<'_>) -> Vec<Installed> {
     let found = programs(config, find).map(|(engine, _, path)| Installed {
         engine,
+        // A Python that is there says nothing about OpenHands.
         path: path.filter(|_| !is_shared(engine)),
         version: None,
     });
@@ -56,6 +57,7 @@ pub fn detect_installed(config: &Config, find: &FindProgram<'_>) -> Vec<Installe
         let mut asked = Vec::new();
         for (engine, config, path) in programs(config, find) {
             let program = path.clone();
+            // All at once: the slowest needs seconds, and they would add up.
             let answer = program.map(|it| scope.spawn(move || version(engine, &it, &config)));
             asked.push((engine, path, answer));
         }
@@ -101,6 +103,7 @@ fn version(engine: &Engine, path: &Path, config: &EngineConfig) -> Option<String
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        // A group of its own, so that a wrapper is ended together with what it has started.
         .process_group(0)
         .spawn()
         .ok()?;

@@ -138,6 +138,7 @@ pub(super) fn mcp_servers(servers: &[McpServer], tag: &str) -> Value {
                 ("sse", json!({ "url": url, "headers": object(headers) }))
             }
         };
+        // Claude Code calls it `type`, the SDK of OpenHands `transport`.
         server[tag] = json!(transport);
         (it.name.clone(), server)
     };

@@ -40,6 +40,7 @@ impl SelectedAgent {
         if let Some((login, chosen)) = &key
             && chosen.is_withheld()
         {
+            // The agent would prefer the key to its own login, and bill it.
             launch.env_remove.push(login.first_key().into());
         }
         let used = key.as_ref().and_then(|(_, chosen)| chosen.key());
@@ -53,6 +54,7 @@ impl SelectedAgent {
             Resume::Session(id) => (Some(id.clone()), Some(id.clone())),
             // It is only read, but while an agent works in it there is nothing whole to read.
             Resume::Fork(id) => (Some(id.clone()), None),
+            // Neither has an id yet; the lock is taken as soon as the agent reports one.
             Resume::Fresh | Resume::Latest => (None, None),
         };
         let backend = match request.talk {
@@ -126,6 +128,7 @@ impl SelectedAgent {
         let fixed = |mode: Mode| {
             let mut request = request.clone();
             request.permissions.mode = mode;
+            // A mode whose rules cannot be made is none to switch to.
             (self.rules.fixed_rules)(&self.config, &request).ok()
         };
         let now = fixed(request.permissions.mode);

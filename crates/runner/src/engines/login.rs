@@ -130,6 +130,7 @@ impl Seen<'_> {
     fn variable(&self, name: &str) -> Option<OsString> {
         let inherited = || (self.machine.variable)(name).filter(|it| !it.is_empty());
         match self.config.env.contains_key(name) {
+            // Also when it is empty there: that is how a config takes an inherited variable away.
             true => self.own(name),
             false => inherited(),
         }
@@ -147,6 +148,8 @@ impl Login {
         let Some(any) = self.keys.iter().find_map(key).filter(|_| self.has_billing) else {
             return KeyUse::Nothing;
         };
+        // A key in the engine's own `env` was put there for this agent, so there is nothing to
+        // guess.
         if seen.own(any.name).is_some() {
             return KeyUse::Wanted(any);
         }

@@ -131,6 +131,7 @@ fn rules(config: &EngineConfig, request: &Request) -> Result<Map<String, Value>,
         &allowed(config, request, ALLOWED_TOOLS),
         "allow",
     )?;
+    // Last, so that a denial replaces what a list allows.
     list(&mut rules, &request.permissions.deny, "deny")?;
     Ok(rules)
 }

@@ -106,6 +106,7 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
     if let Some(effort) = &request.options.effort {
         arguments::flag_value("the effort", effort)?;
     }
+    // The default list is left out, because its names are known to be whole tools.
     arguments::whole_tools(&allowed(config, request, &[]))?;
     arguments::whole_tools(&request.permissions.deny)?;
     let stdin = match request.talk {
@@ -117,6 +118,7 @@ fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
         }
     };
     let mut it = Invocation::new(stdin);
+    // The user's arguments are for Python: behind `-c` they would be those of the shim.
     it.extra(config).args(["-c", SHIM]);
     Ok(it)
 }

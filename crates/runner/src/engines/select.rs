@@ -78,6 +78,7 @@ pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
         Some((head, value)) => (head, Some(value)),
         None => (name, None),
     };
+    // Only up to the first colon: a command or a path behind it may hold others.
     let Some(engine) = super::find(head) else {
         return Err(Error::UnknownEngine(name.to_owned()));
     };

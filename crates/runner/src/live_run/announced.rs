@@ -26,6 +26,7 @@ impl LiveRun {
     pub(crate) fn set_announced(&mut self, run: RunId<'static>) {
         self.is_prompted = true;
         self.run = Some(run.clone());
+        // A prompt that the stream does not repeat has no duplicate to wait for.
         let prompt = self.prompt.take().filter(|it| it.is_echoed);
         self.n_prompts += 1;
         self.announced = Some(Announced {
@@ -90,6 +91,7 @@ impl Announced {
         let Item::Message(message) = &closed.item else {
             return Some(true);
         };
+        // Space around it does not make another prompt; images do.
         Some(message.text.to_str().trim() != prompt.trim() || !message.parts.is_empty())
     }
 }
@@ -112,6 +114,7 @@ impl StampingSink<'_> {
         if is_known {
             let run = announced.run.clone();
             self.live.observe(event, self.now);
+            // `observe` has set the reader's id, under which nobody knows the run.
             self.live.run = Some(run);
         }
         is_known
@@ -127,6 +130,7 @@ impl StampingSink<'_> {
             body: Body::ItemOpened(opened),
             ..event.clone()
         };
+        // The opening was dropped as a duplicate, so it is made up for here.
         self.owned_event(opened);
         self.event(event);
     }

@@ -41,6 +41,7 @@ impl EndReason {
         };
         let mut error = RunError::new(code, Text::new(message));
         error.native = native;
+        // What stderr adds may tell a better code than the exit does.
         errors::settle(&mut error);
         error
     }

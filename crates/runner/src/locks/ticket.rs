@@ -43,6 +43,7 @@ impl SessionKey {
         let length = u64::try_from(engine.len())
             .unwrap_or(u64::MAX)
             .to_le_bytes();
+        // With its length, so that no other split into engine and id gives the same bytes.
         let bytes = length.iter().chain(engine.as_bytes()).chain(id.as_bytes());
         Self(bytes.fold(BASIS, |hash, byte| {
             (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
@@ -128,6 +129,7 @@ impl TurnWait {
     /// The same for the owner of a note; false when the session was written since the note was left.
     pub(super) fn wait_as(&self, dir: &Path, note: &IdleNote) -> io::Result<bool> {
         wait_for_agent(&self.ahead)?;
+        // A writer in between has removed the name, which the open file shows without a race.
         let is_valid = note.file.metadata()?.nlink() > 0;
         if is_valid {
             self.remove_notes(dir)?;
@@ -215,6 +217,7 @@ pub(super) fn draw(
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let queue = options.mode(0o600).open(dir.join("queue"))?;
+    // Until the file is closed at the end: number and ticket appear as one to the others.
     lock(|| queue.lock())?;
     let mut files = files(dir, key)?;
     files.sort_unstable_by_key(|it| it.0);
@@ -256,6 +259,7 @@ fn count(queue: &File, highest: u64) -> io::Result<u64> {
 fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
     let file = create(&path)?;
     let ticket = Ticket { path, file };
+    // Before the queue is unlocked: a ticket that is not locked passes for that of a dead owner.
     lock(|| ticket.file.lock())?;
     let owner = TicketLine::Owner {
         pid: process::id(),
@@ -268,6 +272,7 @@ fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
 
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
+    // Never an existing file: numbers are not reused, so that would be a ticket of another.
     options.append(true).create_new(true).mode(0o600);
     options.open(path)
 }
@@ -297,6 +302,7 @@ fn wait_for_agent(tickets: &[PathBuf]) -> io::Result<()> {
         };
         // Shared, because others may wait for the same one.
         lock(|| file.lock_shared())?;
+        // Free but still there: its owner died, as a living one removes it first.
         if file.metadata()?.nlink() > 0 {
             remove_dead(path, &file)?;
         }
@@ -307,6 +313,7 @@ fn wait_for_agent(tickets: &[PathBuf]) -> io::Result<()> {
 /// Removes the ticket of a dead owner, when its agent is gone too.
 fn remove_dead(path: &Path, file: &File) -> io::Result<()> {
     if let (_, Some(agent)) = read(file)? {
+        // A guard ends it more gently, and needs less time than this.
         agent.wait(ORPHAN_GRACE);
         if !agent.end(Duration::ZERO, ORPHAN_LIMIT) {
             let text = "the agent of a run that died is still in the session and cannot be ended";
@@ -336,6 +343,7 @@ fn read(file: &File) -> io::Result<(Option<LockHolder>, Option<ProcessTag>)> {
                 owner = Some(LockHolder { pid, holder, since })
             }
             Ok(TicketLine::Agent(tag)) => agent = tag.parse().ok(),
+            // Half a line, of an owner that died while it wrote.
             Err(_) => (),
         }
     }

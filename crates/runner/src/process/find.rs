@@ -28,6 +28,8 @@ pub fn find_program(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, No
     for candidate in candidates {
         match kind(&candidate) {
             FileKind::Program => return Ok(candidate),
+            // The search goes on, as a shell's does, but the file is worth naming if nothing else
+            // is found.
             FileKind::File => not_found.not_executable.push(candidate),
             FileKind::Nothing => (),
         }
@@ -48,6 +50,7 @@ enum FileKind {
 
 fn kind(path: &Path) -> FileKind {
     match path.is_file() {
+        // By the rights of this user: mode bits alone do not show what may be executed.
         true if access(path, Access::EXEC_OK).is_ok() => FileKind::Program,
         true => FileKind::File,
         false => FileKind::Nothing,

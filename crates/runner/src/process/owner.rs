@@ -36,6 +36,7 @@ impl Owner {
 
     /// Whether it still runs; none when that cannot be seen from here.
     pub fn is_alive(&self) -> Option<bool> {
+        // The ids of another boot or another container say nothing about this one.
         let can_tell = !self.space.is_empty() && self.space == space();
         can_tell.then(|| started(self.pid) == Some(self.started))
     }
@@ -60,6 +61,7 @@ impl FromStr for Owner {
     type Err = NotAnOwner;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // The last part has dots of its own.
         let mut parts = text.splitn(3, '.');
         let mut next = || parts.next().ok_or(NotAnOwner);
         let (pid, started, space) = (next()?, next()?, next()?);
@@ -76,6 +78,7 @@ impl FromStr for Owner {
 #[cfg(target_os = "linux")]
 pub fn end_orphans() -> usize {
     let own = std::env::var(VARIABLE).ok();
+    // By tag, because all processes of an agent carry the same one.
     let mut orphans = BTreeMap::new();
     for environ in super::proc::pids().filter_map(super::proc::environ) {
         let owner = find(&environ, OWNER).and_then(|it| it.parse::<Owner>().ok());
@@ -118,6 +121,7 @@ fn started(pid: u32) -> Option<u64> {
     if matches!(state, "Z" | "X") {
         return None;
     }
+    // The start time is field 22; the id, the name and the state are taken off already.
     fields.nth(18)?.parse().ok()
 }
 

@@ -54,6 +54,7 @@ impl ProcessTag {
         }
         let mut n_empty = 0;
         while start.elapsed() < grace + limit {
+            // Each round looks anew, because processes may start others until they are killed.
             if self.signal(Some(Signal::KILL)) == 0 {
                 n_empty += 1;
                 if n_empty == EMPTY_LOOKS {
@@ -100,6 +101,7 @@ impl ProcessTag {
             let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
                 return;
             };
+            // Looked at again, now that the descriptor holds the process fast.
             if carries(pid) {
                 pidfd_send_signal(&pidfd, signal).ok();
             }

@@ -53,6 +53,7 @@ impl Accepted {
     }
 
     pub(crate) fn age(&self) -> Duration {
+        // Negative when the clock was set back since; that counts as no age at all.
         let millis = now().millis().saturating_sub(self.at);
         Duration::from_millis(u64::try_from(millis).unwrap_or_default())
     }
@@ -69,11 +70,13 @@ pub(crate) fn closed(owner: &str) {
 
 /// Whether a hub is open; `None` when that cannot be seen from here.
 fn is_open(owner: &str) -> Option<bool> {
+    // A name is the process and an id, see `own_name`: a process may have several hubs.
     let process = owner.split('/').next().unwrap_or_default();
     let process: process::Owner = process.parse().ok()?;
     if process == process::Owner::own() {
         return Some(lock(&OPEN).contains(owner));
     }
+    // Which hubs of another process are open cannot be seen: while it lives, this one may be.
     process.is_alive()
 }
 
@@ -108,6 +111,7 @@ impl Shared {
         let mut prompts = prompts.into_iter().map(|it| self.may_take(it));
         match prompts.next() {
             Some(true) => Due::Now,
+            // The prompts of a session run in order: ours waits for the one before it.
             _ if prompts.any(|it| it) => Due::Later,
             _ => Due::OfOthers,
         }

@@ -19,6 +19,7 @@ const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 /// The same where followers wait for each append: half of it is what an event waits for on average. Timers are
 /// not finer.
 pub(crate) const FOLLOWED_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
+// Appends take at most a thirtieth of the time, unless the longest interval comes first.
 const FLUSH_FACTOR: u32 = 30;
 /// Timers are not finer.
 const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
@@ -88,6 +89,7 @@ impl Appender {
             return;
         }
         if let Some(next) = self.next.take().filter(|it| *it > Instant::now()) {
+            // The rest is a pending append as well, so that `stored` wakes its caller after it.
             self.pending = Some(Box::pin(async move {
                 sleep_until(next.into()).await;
                 Ok(Appended {
@@ -118,6 +120,7 @@ impl Appender {
     pub(crate) fn failed(&mut self, failed: FailedAppend) -> AppendFailure {
         let FailedAppend { error, batch } = failed;
         match error {
+            // These faults stay until a restart: to wait for that would only block the agent.
             Error::Storage(
                 Fault::Closed
                 | Fault::Corrupt(_)
@@ -135,6 +138,7 @@ impl Appender {
                 self.send(batch, pause);
                 AppendFailure::Retry
             }
+            // The batch itself is at fault: the same entries would be refused again.
             Error::SessionExists { .. }
             | Error::Held { .. }
             | Error::OutOfOrder { .. }
@@ -163,6 +167,7 @@ impl Appender {
             match journal.append(&lease, batch.clone()).await {
                 Ok(_) => Ok(Appended {
                     has_effects: batch.has_effects(),
+                    // From its begin on: the time of the append is part of the interval.
                     next: flush_interval(began.elapsed(), longest_rest).map(|it| began + it),
                 }),
                 Err(error) => Err(FailedAppend { error, batch }),

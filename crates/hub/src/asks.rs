@@ -21,6 +21,8 @@ impl Hub {
                 return Err(NotSettled::BadInput.into());
             }
             let status = self.shared.status(session);
+            // What the agent of another process takes is not known here: its worker denies the ask
+            // if the answer cannot be given.
             if status.current.is_some() && !status.takes_changes {
                 return Err(NotSettled::FixedInput.into());
             }
@@ -57,6 +59,7 @@ impl Hub {
         if !matches!(selected, Some(Ok(engines::Selected::Replay(_)))) {
             return Ok(false);
         }
+        // An ask that is not open is left to the journal, whose error says why.
         let asks = self.journal().asks().await?;
         Ok(asks
             .iter()

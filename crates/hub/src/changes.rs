@@ -111,8 +111,10 @@ impl Directory {
     /// Fills the cache with the current state.
     pub(crate) async fn fill(&self, journal: &dyn Journal) -> journal::Result<()> {
         let newest = journal.list(SessionQuery::default(), None, NEWEST).await?;
+        // The list begins with the newest activity: all of it is known by then.
         let mark = newest.sessions.first().map_or(0, |it| it.activity);
         let mut sessions = newest.sessions;
+        // Sessions with work are cached however old their activity is: `evict` keeps them, too.
         let mut busy: HashSet<_> = journal.pending().await?.into_iter().collect();
         let open = journal.open_runs().await?;
         busy.extend(open.into_iter().map(|it| it.run.session));
@@ -129,6 +131,7 @@ impl Directory {
     fn remember(&self, change: Arc<SessionChanged>) {
         let mut known = lock(&self.known);
         known.insert(change.session.id.clone(), change);
+        // Only at twice the size, so that one sort in `evict` serves many insertions.
         if known.len() > 2 * MAX_KNOWN {
             self.evict(&mut known);
         }
@@ -163,12 +166,14 @@ impl Directory {
             return Ok((Some(change), head));
         }
         let mark = self.mark.load(Ordering::Relaxed);
+        // Reported before it was evicted, or there when the hub was opened: nothing is new.
         if session.activity <= mark {
             let change = SessionChanged::new(session.clone());
             return Ok((Some(Arc::new(change)), session.head));
         }
         let runs = journal.runs(&session.id, None, MAX_UNSEEN).await?;
         let first_unseen = runs.iter().take_while(|it| it.activity > mark).last();
+        // Behind a full page there may be runs that were reported.
         let is_new = runs.iter().all(|it| it.activity > mark) && runs.len() < MAX_UNSEEN as usize;
         Ok(match (is_new, first_unseen) {
             (true, _) => (None, 0),
@@ -193,6 +198,7 @@ impl Directory {
     /// From now on `firehose` is notified which sessions have new events, and from which cursor.
     pub(crate) fn register(&self, firehose: &Arc<Firehose>) {
         let mut all = lock(&self.firehose);
+        // A firehose ends with its last follower and does not take itself out.
         all.retain(|it| it.strong_count() > 0);
         all.push(Arc::downgrade(firehose));
     }
@@ -267,6 +273,7 @@ async fn refresh_all(shared: &Arc<Shared>) -> journal::Result<()> {
     let journal = &shared.config.journal;
     let mut ids = std::mem::take(&mut *lock(&directory.touched));
     ids.extend(journal.pending().await?);
+    // Where another process took the last prompt, `pending` no longer names the session.
     ids.extend(directory.with_queue());
     let mark = directory.mark.load(Ordering::Relaxed);
     let (mut after, mut limit, mut newest) = (None, NEWEST, mark);
@@ -284,6 +291,7 @@ async fn refresh_all(shared: &Arc<Shared>) -> journal::Result<()> {
             break;
         }
     }
+    // Only after the last page: if a read fails before, the next look has to find the rest.
     directory.mark.store(newest, Ordering::Relaxed);
     let open = journal.open_runs().await?;
     ids.extend(open.into_iter().map(|it| it.run.session));

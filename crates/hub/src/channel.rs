@@ -38,6 +38,7 @@ impl Channels {
         style: &Style,
         render: impl FnOnce() -> Render,
     ) -> Arc<Channel> {
+        // Held until the new channel is in the map: two followers must not start two tails.
         let mut channels = lock(&self.0);
         let key = ((**session).clone(), style.clone());
         if let Some(channel) = channels.get(&key).and_then(Weak::upgrade) {
@@ -45,6 +46,7 @@ impl Channels {
         }
         channels.retain(|_, it| it.strong_count() > 0);
         let ring = Arc::new(Ring::new());
+        // The task holds the ring, not the channel, which would otherwise never be dropped.
         let task = tokio::spawn(tail(Arc::clone(journal), render(), Arc::clone(&ring)));
         let channel = Arc::new(Channel { ring, task });
         channels.insert(key, Arc::downgrade(&channel));
@@ -71,6 +73,7 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
                 if let Some(due) = due
                     && let Ok(true) = timeout_at(due, watch.changed()).await
                 {
+                    // More has come in time, and goes out in the same write.
                     continue;
                 }
                 timer.flush(&ring, &mut frames, render.at, is_end);

@@ -46,6 +46,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            // Renewed three times in its length: see `OpenLog::new`.
             lease: Duration::from_secs(30),
             warm: Duration::from_secs(300),
             max_warm: 4,
@@ -63,5 +64,6 @@ pub fn own_name() -> String {
 pub(crate) fn is_dead(owner: &journal::Owner) -> bool {
     let process = owner.as_str().split('/').next().unwrap_or_default();
     let process: Result<process::Owner, _> = process.parse();
+    // A name of another kind, or a process of another machine, is not known to be dead.
     process.is_ok_and(|it| it.is_alive() == Some(false))
 }

@@ -22,6 +22,7 @@ pub struct Cursor {
 impl Cursor {
     /// Behind frame `n` of the `of` frames of event `seq`.
     pub fn behind(seq: u64, n: usize, of: usize) -> Self {
+        // A client with a part of event N has all of event N - 1, and goes on from there.
         match n == of {
             true => Self { seq, n_known: 0 },
             false => Self {
@@ -44,6 +45,7 @@ impl FromStr for Cursor {
         match known {
             None => Ok(Self { seq, n_known: 0 }),
             Some(known) => Ok(Self {
+                // There is no event 0, so `0.k` is no place.
                 seq: seq.checked_sub(1).ok_or(())?,
                 n_known: known.parse().map_err(|_| ())?,
             }),
@@ -98,6 +100,7 @@ impl Export {
             render: Render::with_config(id, format, config, after.seq)?,
             after,
             last: last.min(session.head),
+            // An open run goes on: what closes the stream would claim an end that is none.
             is_whole: last >= session.head && session.state == State::Idle,
             is_done: false,
             frame_end: writer.stream_kind.frame_end(),
@@ -122,18 +125,21 @@ impl Export {
 
     async fn page(&mut self, out: &mut Vec<u8>) -> journal::Result<()> {
         let at = self.render.at;
+        // A session at work grows while it is exported; the end was fixed at the beginning.
         let read = Read::page(at).up_to(self.last);
         let page = self.journal.read(self.render.session(), read).await?;
         for stored in &page.events {
             let Some(bytes) = self.render.render(stored) else {
                 continue;
             };
+            // Only the event right behind the cursor can be known in part.
             let known = match stored.seq == self.after.seq + 1 {
                 true => end_of(bytes, self.after.n_known, self.frame_end),
                 false => 0,
             };
             out.extend_from_slice(&bytes[known..]);
         }
+        // Retention may remove the log meanwhile: an empty page must not be read again forever.
         self.render.at = page.next.max(at + 1);
         Ok(())
     }

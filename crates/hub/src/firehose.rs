@@ -62,10 +62,12 @@ impl Firehose {
             is_active: false,
             task: None,
         };
+        // A place that is known counts more: its task may be ahead of the last look.
         let place = sessions.entry(session.id.clone()).or_insert(new);
         if !place.is_active && session.head > place.cursor {
             place.is_active = true;
             let id = Arc::new(session.id.clone());
+            // Weak: the task must not keep a firehose alive that has no followers left.
             let task = forward(Arc::downgrade(self), Arc::clone(shared), id, place.cursor);
             place.task = Some(tokio::spawn(task));
         }
@@ -98,6 +100,7 @@ impl Drop for Firehose {
     fn drop(&mut self) {
         for place in lock(&self.sessions).values() {
             if let Some(task) = &place.task {
+                // A task that waits for the next event would notice only when its time is up.
                 task.abort();
             }
         }
@@ -146,6 +149,7 @@ async fn pump(firehose: &Weak<Firehose>, one: &mut FollowOne) {
         let Some(all) = firehose.upgrade() else {
             return;
         };
+        // No head: the sessions of this ring share no cursor, and no place is found by one.
         timer.flush(&all.ring, &mut frames, 0, true);
         if is_over {
             return;
@@ -222,6 +226,8 @@ impl FollowAll {
             was_behind: false,
             is_detached: false,
         };
+        // After the place in the ring was taken: an event in between is in one of the two, or in
+        // both, and `seen` drops the second.
         all.scan().await?;
         Ok(all)
     }
@@ -257,6 +263,7 @@ impl FollowAll {
                     self.news.changed().await.map_err(|_| Error::Stopped)?;
                 }
                 Poll::Overrun if self.was_behind => {
+                    // It read the log meanwhile, not the ring: it is not slow, and looks again.
                     self.place = self.firehose.ring.end();
                     self.scan().await?;
                 }
@@ -280,6 +287,7 @@ impl FollowAll {
             }
         }
         while let Some(frame) = self.buffer.front() {
+            // A session without a cursor has to be looked up, which only `next` can wait for.
             let seen = self.seen.get_mut(&*frame.session)?;
             if frame.after > *seen {
                 return None;
@@ -308,6 +316,7 @@ impl FollowAll {
             self.fall_behind(session, seen)?;
             return Ok(None);
         }
+        // The log may have delivered it already.
         let is_new = frame.seq > seen;
         Ok(self.buffer.pop_front().filter(|_| is_new))
     }
@@ -330,6 +339,7 @@ impl FollowAll {
         self.was_behind = true;
         let journal = &self.shared.config.journal;
         let is_end = render.page(&**journal, &mut self.read).await?;
+        // What was read is delivered before the session counts as caught up.
         if !is_end || !self.read.is_empty() {
             return Ok(None);
         }

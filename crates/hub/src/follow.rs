@@ -163,6 +163,7 @@ impl FollowOne {
         }
         let render = |after| Render::new(Arc::clone(&session), &style, after);
         let behind = render(after).map_err(Error::Format)?;
+        // A new channel begins at the head; what is before it every follower reads by itself.
         let shown = render(found.head).map_err(Error::Format)?;
         let channel = shared.channels.open(journal, &session, &style, || shown);
         let mode = match channel.ring.find(after) {
@@ -251,6 +252,7 @@ impl FollowOne {
     /// The next frame that was not delivered.
     fn pop(&mut self) -> Option<Frame> {
         while let Some(frame) = self.buffer.pop_front() {
+            // The log and the ring overlap where a follower goes from one to the other.
             if frame.seq > self.cursor {
                 self.cursor = frame.seq;
                 return Some(frame);

@@ -13,6 +13,7 @@ pub(crate) async fn read(
     head: u64,
 ) -> Result<History> {
     let mut history = History::default();
+    // The deltas of an item add up to the text of its `item.closed`.
     let mut pages = LogPages::new(journal, session, 0..head, Deltas::Skip);
     while let Some(events) = pages.next().await? {
         for event in events.iter().filter_map(Stored::event) {

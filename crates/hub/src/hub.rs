@@ -78,12 +78,14 @@ impl Hub {
     /// Opens a hub: ends the agents of dead processes, closes their runs as lost, and resumes
     /// queued prompts.
     pub async fn open(config: HubConfig) -> Result<Self> {
+        // First: a run must not be closed as lost while its agent is still at work.
         tokio::task::spawn_blocking(process::end_orphans).await.ok();
         let shared = Arc::new(Shared::new(config));
         // A store that cannot be written can be read; the sweep tries again.
         if let Err(Error::Journal(err)) = shared.recover_lost_runs().await {
             shared.report_trouble(&err);
         }
+        // After the recovery: the runs that it closed are the state to begin with, not changes.
         shared.directory.fill(&*shared.config.journal).await?;
         acceptor::opened(shared.owner.as_str());
         shared.wake_pending().await?;
@@ -195,6 +197,7 @@ impl Hub {
         let found = match &submit.target {
             Target::New => None,
             Target::Session(id) | Target::Fork(id) => match self.find(id).await {
+                // The agent may have a session that the journal has not: its own id is used.
                 Err(Error::NoSession(_)) if matches!(submit.target, Target::Fork(_)) => None,
                 found => Some(found?),
             },
@@ -230,6 +233,7 @@ impl Hub {
                 session: from.id.clone(),
                 seq: from.head,
             });
+        // A fork is a session of its own from here on; only `parent` names the other one.
         let found = found.filter(|_| fork.is_none());
         let native = found.as_ref().and_then(|it| it.native.clone());
         let home = match found {
@@ -302,6 +306,7 @@ impl Hub {
             return Ok(false);
         }
         let abort = Abort {
+            // Not any run: the next one may have started when the command is read.
             of: self.shared.status(session).current,
             ..Abort::default()
         };
@@ -333,6 +338,7 @@ impl Hub {
             .journal()
             .watch(journal::Scope::Session(session.clone()));
         let number = self.journal().command(&session, order).await?;
+        // A worker that was faster than this has sent no reply; `is_taken` notices that.
         let reply = self.shared.expect_reply(&session, number);
         self.shared.wake_worker(&session);
         let is_taken = async {
@@ -351,6 +357,7 @@ impl Hub {
             taken = is_taken => taken,
             () = sleep(REPLY_LIMIT) => Ok(true),
         };
+        // Still there when another process took the command, or none did in time.
         lock(&self.shared.replies).remove(&(session, number));
         answer
     }
@@ -403,6 +410,7 @@ impl Hub {
         for task in &self.tasks {
             task.abort();
         }
+        // Last: from now on other hubs may take the prompts that are still queued.
         acceptor::closed(self.shared.owner.as_str());
     }
 }

@@ -84,6 +84,7 @@ impl Record {
             session: session.id.clone(),
             engine: session.engine.clone(),
             seq: head,
+            // Whichever is higher: no run id may be used twice in a session.
             n_runs: highest.unwrap_or(0).max(runs.len() as u64),
             open_run: None,
             asks: Vec::new(),
@@ -129,6 +130,7 @@ impl Record {
 
     /// Everything that may be stored; nothing when there is nothing.
     pub(crate) fn take(&mut self) -> Option<Batch> {
+        // A batch in flight does not count: there is never more than one.
         self.n_unsaved = 0;
         self.is_ready().then(|| std::mem::take(&mut self.committed))
     }
@@ -180,6 +182,7 @@ impl Record {
         }
         // The answer to a call has no prompt text.
         if !prompt.is_empty() {
+            // The reader of the agent must not give this id to an item of its own.
             self.items.reserve(&id);
             let (status, item) = (Status::Ok, message(prompt));
             self.emit(&run, Origin::Client, Body::ItemOpened(message("")));
@@ -250,6 +253,7 @@ impl Record {
                 "run started"
             );
         }
+        // What linkspan or the client adds says nothing about the agent's speed.
         if event.origin == Origin::Agent
             && let Some(accepted) = counting.accepted.take()
         {
@@ -287,6 +291,7 @@ impl Record {
     fn push(&mut self, event: &Event<'_>) {
         self.seq = event.seq;
         self.count(event);
+        // Stored once, with the first of the events that the frame became.
         let frame = self.frame.take();
         self.n_unsaved += frame.as_ref().map_or(0, Bytes::len);
         let entry = Entry::fitted(event, frame).expect("events are plain data with string keys");

@@ -35,6 +35,7 @@ async fn missing(journal: &dyn Journal, lease: &Lease, first: u64) -> Result<Vec
         registry::find_reader(registry::CANONICAL).expect("the canonical form is read");
     let mut reader = reader(&ReaderConfig::default());
     let span = first - 1..lease.head;
+    // With deltas: an item that was left open is closed with the text it had so far.
     let mut pages = LogPages::new(journal, &lease.session, span, Deltas::Keep);
     while let Some(events) = pages.next().await? {
         for stored in &events {
@@ -43,6 +44,7 @@ async fn missing(journal: &dyn Journal, lease: &Lease, first: u64) -> Result<Vec
     }
     let mut entries = Vec::new();
     let mut seq = lease.head;
+    // The reader closes what is open by the rules of every input that breaks off.
     reader.end(&End::default(), &mut |event: &Event<'_>| {
         seq += 1;
         let mut event = event.clone();

@@ -21,6 +21,7 @@ pub async fn remove(
     session: &SessionId<'static>,
     owner: &Owner,
 ) -> Result<()> {
+    // A session at work is refused at once, without the wait for its owner.
     if is_busy(journal, session).await? {
         return Err(Error::Busy(session.clone()));
     }
@@ -60,10 +61,12 @@ async fn take(
     loop {
         match acquire(journal, session, owner, Limits::default().lease).await {
             Err(journal::Error::Held { .. }) => {
+                // Once is enough: the command waits in the journal until the owner reads it.
                 if !was_asked {
                     request_release(journal, session).await?;
                     was_asked = true;
                 }
+                // If the journal was closed, the next attempt fails and ends the loop.
                 watch.changed().await;
             }
             acquired => return acquired,

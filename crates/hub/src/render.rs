@@ -73,6 +73,7 @@ impl Render {
         Ok(Self {
             session,
             writer: (!is_stored).then_some(writer),
+            // Writers are state machines: they have to see the log from its first event on.
             at: if is_stored { after } else { 0 },
             shown: after,
             out: Vec::new(),
@@ -96,6 +97,7 @@ impl Render {
     }
 
     fn frame(&mut self, stored: &Stored) -> Option<Frame> {
+        // Before `render` moves it: events without a rendering lie between the two.
         let after = self.shown;
         let bytes = Bytes::copy_from_slice(self.render(stored)?);
         Some(Arc::new(Delivered {

@@ -112,6 +112,7 @@ impl Ring {
         for frame in frames {
             state.n_bytes += frame.bytes.len();
             state.frames.push_back(frame.clone());
+            // The newest frame stays, however long: otherwise no follower could ever get it.
             while state.frames.len() > MAX_FRAMES
                 || (state.n_bytes > MAX_BYTES && state.frames.len() > 1)
             {
@@ -122,8 +123,10 @@ impl Ring {
             }
         }
         state.head = head;
+        // Followers that are behind wait until `find` works, which it does once this is live.
         let is_news = !frames.is_empty() || (is_live && !state.is_live);
         state.is_live |= is_live;
+        // Followers that are woken poll at once, and need the lock for it.
         drop(state);
         if is_news {
             self.news.send_replace(());
@@ -156,6 +159,7 @@ impl Ring {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let before = out.len();
         let at = at.min(state.frames.len());
+        // In pieces, because all followers and the tail wait for the same lock.
         out.extend(state.frames.range(at..).take(TAKE).cloned());
         let n = out.len() - before;
         *place += n as u64;
@@ -190,6 +194,7 @@ impl FlushTimer {
     /// Puts the frames into the ring.
     pub(crate) fn flush(&mut self, ring: &Ring, frames: &mut Vec<Frame>, head: u64, is_live: bool) {
         ring.push(frames, head, is_live);
+        // Without frames nothing was sent, and the next one need not wait.
         if !frames.is_empty() {
             self.due = Instant::now() + ring.flush_interval();
         }

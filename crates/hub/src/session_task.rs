@@ -83,6 +83,7 @@ pub(crate) async fn run(shared: Arc<Shared>, session: SessionId<'static>, abort:
         let exit = session_task.serve(&mut stop, &abort).await;
         shared.set_status(&session, WorkerStatus::default());
         let log = session_task.worker.into_log();
+        // A lease that was fenced is no longer ours to release.
         if exit != Exit::Fenced {
             log.release_lease().await;
         }
@@ -98,6 +99,7 @@ impl SessionTask {
         loop {
             self.start_next();
             self.keep_warm();
+            // Before the wait: the hub decides about answers and aborts by this status.
             self.publish_status();
             if self.is_done() {
                 return Exit::Done;

@@ -154,6 +154,7 @@ fn request(
     prompt: &Prompt,
 ) -> Request {
     let settings = &prompt.settings;
+    // The agent's own id comes first: `resume` and `fork` are for the run that begins a session.
     let resume = match (native, &prompt.resume, &prompt.fork) {
         (Some(native), _, _) => Resume::Session(native.to_owned()),
         (None, Some(native), _) => Resume::Session(native.clone()),

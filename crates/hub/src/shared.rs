@@ -85,7 +85,9 @@ impl Shared {
 
     /// Starts a worker for the session unless it has one.
     pub(crate) fn wake_worker(self: &Arc<Self>, session: &SessionId<'static>) {
+        // Held until the new task is in the map: the task takes itself out when it ends.
         let mut session_tasks = lock(&self.session_tasks);
+        // A task that panicked has not taken itself out.
         let is_there = session_tasks
             .get(session)
             .is_some_and(|it| !it.task.is_finished());
@@ -149,6 +151,7 @@ impl Shared {
             }
             match self.acquire(session).await {
                 Ok(lease) => {
+                    // Released even on failure: otherwise the session waits for the lease to lapse.
                     let closed = recovery::close(&**journal, &lease).await;
                     journal.release(&lease).await?;
                     closed?;
@@ -210,6 +213,7 @@ impl Shared {
     }
 
     pub(crate) fn set_status(&self, session: &SessionId<'static>, status: WorkerStatus) {
+        // Every round of a session task comes here; only a change is worth a look at the list.
         let is_new = lock(&self.status).get(session) != Some(&status);
         if is_new {
             lock(&self.status).insert(session.clone(), status);

@@ -316,6 +316,7 @@ impl Worker {
             if let Some(progress) = self.poll_journal().await {
                 return progress;
             }
+            // An agent that is not read blocks at its full pipe, and could not end.
             let may_step = self.log.has_room() || self.is_aborting || self.is_closing;
             let Self {
                 log,
@@ -361,6 +362,7 @@ impl Worker {
 
     /// Renews the lease and reads commands, when either is due.
     async fn poll_journal(&mut self) -> Option<Progress> {
+        // The lease first: commands are for its owner alone.
         if let Err(error) = self.log.renew_if_due().await {
             return Some(lost(error, false));
         }
@@ -378,6 +380,7 @@ impl Worker {
         let number = command.number;
         let request = match command.order {
             journal::CommandBody::Prompt(body) => {
+                // Not done yet: a prompt leaves the queue together with the start of its run.
                 return requests.push(Request::Prompt { number, body });
             }
             journal::CommandBody::Settle { ask, answer } => {
@@ -483,6 +486,7 @@ impl Worker {
         }
         let asks = agent.asks().to_vec();
         let is_asked = |id: &String| asks.iter().any(|it| it.ask.id.as_str() == id);
+        // Bounds the list by what the agent asks now.
         self.answered.retain(is_asked);
         for asked in asks {
             let id = asked.ask.id.as_str();

@@ -47,6 +47,7 @@ pub struct SystemClock {
 
 impl SystemClock {
     pub fn new() -> Self {
+        // Another value after every boot, when monotonic time begins again.
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         Self {
             boot: boot.map(|it| it.trim().to_owned()),

@@ -41,6 +41,7 @@ pub(crate) fn fitted(event: &Event<'_>, room: usize) -> serde_json::Result<Encod
     let mut measured = Measured::default();
     serde_json::to_writer(&mut measured, event)?;
     let length = measured.length;
+    // Most lines are short, and were kept while they were measured.
     if length <= MAX_DIRECT.min(room) {
         return Ok(finished(measured.start, 0));
     }
@@ -115,6 +116,7 @@ impl io::Write for Measured {
         self.length += bytes.len();
         match self.length <= MAX_DIRECT {
             true => self.start.extend_from_slice(bytes),
+            // Not `clear`, which would keep the memory.
             false => self.start = Vec::new(),
         }
         Ok(bytes.len())
@@ -186,10 +188,12 @@ impl Formatter for Shortening<'_> {
         writer: &mut W,
         escape: CharEscape,
     ) -> io::Result<()> {
+        // As they are written: `\u0000` takes six bytes, `\n` two.
         let length = match &escape {
             CharEscape::AsciiControl(_) => 6,
             _ => 2,
         };
+        // An escape stays whole or goes: half of one is no JSON.
         match self.keep(length, |_| 0) {
             0 => Ok(()),
             _ => CompactFormatter.write_char_escape(writer, escape),
@@ -209,6 +213,7 @@ impl Formatter for Shortening<'_> {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
+        // The strings in raw JSON do not pass through the methods above.
         let (json, n_cut) = self.cut.json(fragment.as_bytes());
         self.n_cut.set(self.n_cut.get() + n_cut);
         writer.write_all(&json)

@@ -35,6 +35,7 @@ impl Line {
                 line.extend_from_slice(head);
                 line.extend_from_slice(value.get().as_bytes());
                 line.extend_from_slice(tail);
+                // The head is escaped already; the value is shared, so only its copy may change.
                 escape_line_breaks(&mut line, head.len());
                 line.into()
             }
@@ -64,6 +65,7 @@ impl Splitter {
     }
 
     pub(crate) fn finish(mut self) -> Line {
+        // The value came in another way: the line is whole, only without the saving.
         let Some(at) = self.at else {
             escape_line_breaks(&mut self.out, 0);
             return self.out.into();
@@ -82,6 +84,7 @@ impl Splitter {
 impl io::Write for Splitter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.at {
+            // serde_json hands a raw value on in one piece, from where it stands in memory.
             None if std::ptr::eq(bytes, self.value.get().as_bytes()) => {
                 self.at = Some(self.out.len());
             }

@@ -146,6 +146,7 @@ impl Sqlite {
 
     /// Gives back what removed sessions took, in small steps.
     async fn sweep(&self) -> Result<()> {
+        // A transaction for each step, so that other writes get in between.
         while self
             .threads
             .write(0, |conn, _| retention::sweep(conn))
@@ -203,6 +204,7 @@ impl Journal for Sqlite {
 
     fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page> {
         let session = session.clone().into_owned();
+        // Followers at the end of a log do not cost a read of the store.
         if let Some(page) = self.hints.page(&session, read) {
             return Box::pin(ready(Ok(page)));
         }
@@ -254,6 +256,7 @@ impl Journal for Sqlite {
         });
         Box::pin(async move {
             remove.await?;
+            // A session may be made again under this name, and the tail is not its log.
             self.hints.forget(&lease.session);
             self.sweep().await
         })

@@ -32,6 +32,7 @@ impl Tail {
                     continue;
                 }
             };
+            // Another process has written in between.
             if self.events.back().is_some_and(|it| it.seq + 1 != entry.seq) {
                 *self = Self::default();
             }

@@ -45,6 +45,7 @@ impl Truncate {
         let mut copied = 0;
         let mut n_cut = 0;
         let mut at = 0;
+        // Short JSON cannot hold a long string, and is not searched.
         while json.len() > self.limit
             && let Some(quote) = memchr(b'"', &json[at..])
         {
@@ -80,6 +81,7 @@ fn end_of_string(json: &[u8], start: usize) -> usize {
         if json[at] == b'"' {
             return at;
         }
+        // What follows a backslash belongs to it, even a quote.
         at += 2;
     }
     json.len()

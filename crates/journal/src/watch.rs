@@ -88,6 +88,7 @@ impl Watchers {
             let scope = match change {
                 Change::Log(session, entries, now) => {
                     let scope = Scope::Session(session);
+                    // Nothing is kept in memory for a session that is not watched.
                     if let Some(it) = watched.get_mut(&scope) {
                         it.tail.extend(&entries, now);
                     }

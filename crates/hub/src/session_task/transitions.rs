@@ -35,6 +35,7 @@ impl SessionTask {
     }
 
     pub(super) fn abort(&mut self) -> bool {
+        // There is no agent yet that could end the run.
         if self.worker.cancel_start() {
             self.end_run(RunEnded::new(Outcome::Aborted, None));
             return true;
@@ -73,6 +74,7 @@ impl SessionTask {
         }
         let has_agent = self.worker.agent().is_some();
         let wanted = &next.prompt.settings;
+        // The prompt stays queued until this agent has exited, see `is_releasing`.
         if has_agent && !self.settings.as_ref().is_some_and(|it| it.fit(wanted)) {
             return self.release_agent();
         }
@@ -81,6 +83,7 @@ impl SessionTask {
         };
         let permissions = setup::permissions(&self.shared.config, &prompt.settings);
         self.worker.set_permissions(permissions);
+        // Gives its permit back: an agent at work does not count as warm.
         self.warm = None;
         // The prompt is published before its agent starts; with that it has left the queue.
         let record = self.record();
@@ -104,6 +107,7 @@ impl SessionTask {
 
     /// Starts an agent for a run that was announced.
     fn start(&mut self, prompt: &Prompt, run: RunId<'static>, before: u64) {
+        // After the announcement, so that the agent's events are numbered behind it.
         let earlier = self.record().resume_point();
         let config = &self.shared.config;
         let native = self.native.as_deref();
@@ -181,6 +185,7 @@ impl SessionTask {
             self.current = None;
         }
         let is_aborted = std::mem::take(&mut self.is_aborting);
+        // An agent that is ended this way may exit without an end of its run.
         if is_aborted || self.is_stopping {
             return self.end_run(RunEnded::new(Outcome::Aborted, None));
         }

@@ -152,6 +152,7 @@ impl SessionLog {
 
     /// What the session holds, as the messages of a thread.
     pub async fn history(&mut self) -> Result<History> {
+        // The history is read from the journal, so all of it has to be there.
         if !self.flush().await {
             return Err(Error::Storage(journal::Fault::Busy));
         }
@@ -167,6 +168,7 @@ impl SessionLog {
             return Ok(());
         };
         let held = std::mem::take(held);
+        // If the session cannot be made, nothing is recorded: events would be held without end.
         self.0 = State::Off;
         *self = Self::create(Arc::clone(journal), session).await?;
         let (mut record, _) = self.parts();
@@ -269,6 +271,7 @@ impl SessionLog {
                     request_release(&**journal, &session).await.ok();
                     sleep(RETRY).await;
                 }
+                // It stays released, so that the next prompt can try again.
                 Err(err @ Error::Held { .. }) => return Err(err),
                 Err(err) => {
                     self.0 = State::Off;
@@ -303,6 +306,7 @@ impl SessionLog {
         let (journal, lease) = (log.link.journal, log.link.appender.lease);
         let found = journal.find_session(&lease.session).await?;
         let is_empty = found.is_some_and(|it| it.head == 0);
+        // Another process may have sent a prompt to it.
         match is_empty && journal.commands(&lease.session, 0).await?.is_empty() {
             true => journal.remove(&lease).await,
             false => journal.release(&lease).await,
@@ -401,6 +405,7 @@ impl SessionLog {
             return Ok(());
         };
         let renewed = link.journal.renew(&link.appender.lease, link.ttl).await;
+        // Only now: a step may be dropped while the journal is asked.
         link.is_renewal_due = false;
         match renewed {
             Err(err @ (Error::Fenced { .. } | Error::NoSession { .. })) => Err(err),
@@ -416,6 +421,7 @@ impl SessionLog {
         };
         let session = &link.appender.lease.session;
         let commands = link.journal.commands(session, link.n_read).await;
+        // Only now: a step that is dropped while it reads has to read again.
         link.has_changed = false;
         // After a failed read they are read with the next renewal.
         let commands = commands.unwrap_or_default();

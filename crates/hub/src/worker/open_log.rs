@@ -57,6 +57,7 @@ impl OpenLog {
         let period = (ttl / 3).max(Duration::from_millis(1));
         // The lease was acquired just now.
         let mut renewals = interval_at(Instant::now() + period, period);
+        // One renewal makes up for all that were missed.
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let link = JournalLink {
             watch: journal.watch(Scope::Commands(lease.session.clone())),
@@ -66,6 +67,7 @@ impl OpenLog {
             renewals,
             n_read: 0,
             is_renewal_due: false,
+            // Not read yet: a prompt may wait since before the lease.
             has_changed: true,
         };
         Self { record, link }
@@ -86,6 +88,7 @@ impl OpenLog {
                     AppendFailure::Fenced | AppendFailure::Discard => return Err(error),
                 }
             }
+            // A rest ends like an append, and the batch is still there.
             appender.begin(&mut self.record);
         }
         Ok(())

@@ -299,6 +299,7 @@ impl MemoryLog {
                 return Page { events, next, head };
             }
         }
+        // A cursor beyond the log must not go back.
         let next = head.max(read.after);
         Page { events, next, head }
     }
@@ -364,6 +365,7 @@ impl MemoryLog {
             });
         }
         let number = self.command(CommandBody::Settle { ask: seq, answer }, now)?;
+        // Only after the command: where the queue is full, the ask stays open.
         self.facts.asks[at].answered = true;
         Ok(number)
     }

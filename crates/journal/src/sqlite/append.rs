@@ -69,6 +69,7 @@ pub(super) fn append(
             Integer(cut),
             ValueRef::Text(&line),
         ]);
+        // One by one, so that the line can go before the statement runs.
         insert.raw_bind_parameter(1, key)?;
         insert.raw_bind_parameter(2, at)?;
         insert.raw_bind_parameter(3, kind)?;

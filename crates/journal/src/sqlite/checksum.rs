@@ -237,6 +237,7 @@ impl Table {
             self.name,
             self.condition()
         );
+        // Of the row as it is now: a change names only some of the columns.
         let sum = conn
             .prepare_cached(&sql)?
             .query_row(params_from_iter(key), |row| self.of(row, 0))?;

@@ -29,6 +29,7 @@ pub(super) fn command(
             pending: pending as u64,
         });
     }
+    // Counted in the log: the number of a command that is done is never used again.
     log.commands += 1;
     log.write(conn)?;
     let number = log.commands as i64;

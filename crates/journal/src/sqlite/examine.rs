@@ -32,10 +32,12 @@ pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
         aside: backups(path),
         ..Report::default()
     };
+    // A file in which no store was made yet has no tables.
     if report.version == 0 {
         return Ok(report);
     }
     report.structure = structure(&conn);
+    // Rows of other versions have other columns, or no checksums.
     if report.version != report.known {
         return Ok(report);
     }
@@ -56,6 +58,7 @@ pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
 /// A connection that leaves everything as it is.
 pub(super) fn open_read_only(path: &Path) -> Result<Connection, Fault> {
     let conn = open::reader(path)?;
+    // Otherwise closing it would fold the log of changes into the store, and delete it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(conn)
 }
@@ -85,6 +88,7 @@ fn backups(path: &Path) -> Vec<PathBuf> {
         let of = |why| rest.strip_prefix(why);
         of(open::LOST)
             .or_else(|| of(open::DAMAGED))
+            // The `-wal` and the witness of a copy are part of it, not copies.
             .is_some_and(|it| !it.contains('-'))
     };
     let mut copies: Vec<PathBuf> = names.filter(is_copy).map(|it| dir.join(it)).collect();
@@ -140,6 +144,7 @@ impl ExaminedSessions {
                 self.damaged.push(DamagedRow { session, row });
             }
         }
+        // It belongs to no session; all that counts is whether it can be read.
         self.each(conn, &EPOCHS, |_, _| ());
         for (key, id) in self.keys.clone() {
             let id = id.unwrap_or_else(|| self.name(key));

@@ -47,6 +47,7 @@ pub(super) fn renew(conn: &Connection, lease: &Lease, now: &Moment, ttl: Duratio
 pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<()> {
     let mut log = match LogRow::fence(conn, lease) {
         Ok(log) => log,
+        // The session has another owner or is gone: there is nothing left to release.
         Err(Error::Fenced { .. } | Error::NoSession { .. }) => return Ok(()),
         Err(err) => return Err(err),
     };

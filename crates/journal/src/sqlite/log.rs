@@ -37,6 +37,7 @@ pub(super) fn page(
         events: Vec::new(),
     };
     match reading.scan() {
+        // A damaged page ends the scan; rows on other pages are still found by their keys.
         Ok(()) | Err(Error::Storage(Fault::Corrupt(_))) => reading.look_up()?,
         Err(err) => return Err(err),
     }

@@ -45,6 +45,7 @@ pub(super) fn check_alone(path: &Path) -> Result<(), Fault> {
     if found == 0 || found >= KNOWN {
         return Ok(());
     }
+    // It would itself be in the way of the exclusive lock.
     drop(conn);
     check_unused(path)
 }
@@ -55,6 +56,7 @@ pub(super) fn check_unused(path: &Path) -> Result<(), Fault> {
     // Closing it would fold the log of changes into the store, and delete it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    // SQLite takes the lock with the first read.
     match version(&conn) {
         Err(Fault::Busy) => Err(Fault::InUse),
         found => found.map(drop),
@@ -83,6 +85,7 @@ pub(super) fn migrate(
     }
     if steps.iter().any(|it| it.seals) {
         let mut progress = |done, total| {
+            // A new store passes through all steps, too, but that is no upgrade.
             if found > 0 {
                 notify(OpenNote::Upgrading { done, total });
             }

@@ -28,6 +28,7 @@ use crate::session::NewSession;
 
 pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
     let turn = OpenLock::take_of(path)?;
+    // What another program wrote meanwhile would be lost with the old file.
     migrate::check_unused(path)?;
     let old = open_read_only(path)?;
     let found = migrate::version(&old)?;
@@ -36,6 +37,7 @@ pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
         return Err(Fault::Newer { found, known });
     }
     let new_path = open::beside(path, ".new");
+    // A repair that was cut short may have left one.
     remove(&new_path)?;
     let result = copy(&old, &new_path);
     drop(old);
@@ -51,6 +53,7 @@ pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
     };
     let aside = open::backup_path(path, open::DAMAGED);
     let mut kept = Vec::new();
+    // SQLite would apply a log of changes that is left behind to the new store.
     for suffix in ["", "-wal", witness::SUFFIX] {
         let (from, to) = (open::beside(path, suffix), open::beside(&aside, suffix));
         match fs::rename(from, &to) {
@@ -112,6 +115,7 @@ fn copy(old: &Connection, path: &Path) -> Result<(u64, u64, Vec<DamagedRow>)> {
     }
     let (n_events, mut lost) = (saving.n_events, saving.lost);
     tx.commit()?;
+    // Only the main file is moved into place, so nothing may be left in the log of changes.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     DamagedRow::sort(&mut lost);
     Ok((all.keys.len() as u64, n_events, lost))
@@ -149,6 +153,7 @@ impl Salvage<'_> {
                 .query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
             found.ok().flatten().unwrap_or(0)
         };
+        // The counter may be damaged; every log has the epoch of its last lease.
         let last = max("SELECT max(last) FROM epochs").max(max("SELECT max(epoch) FROM logs"));
         self.new.execute("UPDATE epochs SET last = ?1", [last])?;
         EPOCHS.seal(self.new, &[&1_i64])
@@ -165,6 +170,7 @@ impl Salvage<'_> {
         });
         let id = known.new.id.clone();
         sessions::create(self.new, &known.new, known.created_at)?;
+        // Its time does not matter: a lapsed lease writes, too, and no other program is here.
         let owner = Owner::new("repair");
         let lease = leases::acquire(
             self.new,
@@ -179,6 +185,7 @@ impl Salvage<'_> {
         self.natives(&id, key)?;
         self.commands(&id, key)?;
         leases::release(self.new, &lease)?;
+        // The appends have noted the time of the repair; the session keeps its own.
         let new_key = sessions::find_key(self.new, &id)?;
         self.new
             .prepare_cached("UPDATE sessions SET created_at = ?2, active_at = ?3 WHERE key = ?1")?
@@ -400,6 +407,7 @@ impl Salvage<'_> {
         let mut rows = statement.query([key])?;
         while let Ok(Some(row)) = rows.next() {
             let number: i64 = row.get(1).unwrap_or_default();
+            // The old row may be damaged, and no number may be given twice.
             log.commands = log.commands.max(number as u64);
             if !COMMANDS.is_whole(row, 0) {
                 self.record_loss(id, Damage::Command(number as u64));

@@ -40,6 +40,7 @@ pub(super) fn retain(
 }
 
 fn mark_removed(conn: &Connection, key: i64) -> Result<()> {
+    // Events and frames may be many: `sweep` deletes them later, in small steps.
     for sql in [
         "DELETE FROM sessions WHERE key = ?1",
         "DELETE FROM logs WHERE session = ?1",

@@ -59,6 +59,7 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
             activity
         ])?;
     let key = conn.last_insert_rowid();
+    // The checksum covers the key, which is known only now.
     SESSIONS.seal(conn, &[&key])?;
     LogRow::make(conn, key)?;
     find(conn, &new.id)?.ok_or_else(|| Error::no_session(&new.id))

@@ -221,6 +221,7 @@ static LOOKING: Mutex<()> = Mutex::new(());
 fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>, is_cramped: &AtomicBool) {
     let mut conn = Err(Fault::Closed);
     loop {
+        // The lock is held while this waits: the other reader waits for the lock instead.
         let next = jobs.lock().map(|jobs| jobs.recv());
         let Ok(Ok(job)) = next else { return };
         if is_cramped.load(Ordering::Acquire) {

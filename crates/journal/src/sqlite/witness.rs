@@ -79,6 +79,7 @@ impl Witness {
         // Slot 0 is the header.
         let place = key.unsigned_abs() % N_SLOTS + 1;
         (&self.0).seek(SeekFrom::Start(place * SLOT as u64))?;
+        // Not synced: after a power failure it may be behind the store, which `missing` allows for.
         (&self.0).write_all(bytes)
     }
 }
@@ -126,6 +127,7 @@ impl Slot {
         bytes.extend_from_slice(name);
         bytes.resize(SLOT - 8, 0);
         bytes.extend_from_slice(&hash(&bytes).to_le_bytes());
+        // The length always fits; an empty slot would be as good as none.
         bytes.try_into().unwrap_or([0; SLOT])
     }
 
@@ -151,6 +153,7 @@ impl Slot {
 pub(super) fn read(path: &Path) -> Option<(i64, Vec<Slot>)> {
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
+    // Any file may be in its place: no more is read than a witness has.
     let longest = SLOT as u64 * (N_SLOTS + 1);
     file.take(longest).read_to_end(&mut bytes).ok()?;
     parse(&bytes)

@@ -56,6 +56,7 @@ impl WriteStore {
         let touched = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&touched);
         conn.update_hook(Some(move |_, _: &str, table: &str, key| {
+            // Its rows have all that the witness notes: head, commands and epoch.
             if table == LOGS.name {
                 keys(&noted).push(key);
             }
@@ -113,6 +114,7 @@ pub(super) fn run(store: &mut WriteStore, jobs: &Receiver<Box<dyn Job>>, hints: 
                 group.extend(jobs.try_iter().take(MAX_GROUP - 1));
                 commit(store, group, hints);
             }
+            // Otherwise watchers that are gone would keep this loop awake.
             Err(RecvTimeoutError::Timeout) => hints.prune_closed(),
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -191,6 +193,7 @@ fn transact(
     // A rollback may have failed on a full disk; the transaction is still open then.
     roll_back(conn)?;
     let result = (|| {
+        // The write lock at once: a transaction that gets it later may fail without any wait.
         step(conn, "BEGIN IMMEDIATE")?;
         for job in group {
             job.work(conn, changed)?;
@@ -243,6 +246,7 @@ where
         step(conn, "SAVEPOINT job")?;
         let result = work(conn, changed);
         match &result {
+            // SQLite may have rolled back the whole transaction by itself.
             Err(Error::Storage(fault)) if fault.spoils_transaction() => return Err(fault.clone()),
             Err(_) => step(conn, "ROLLBACK TO job")?,
             Ok(_) => (),

@@ -118,10 +118,12 @@ pub(crate) async fn run(
         Ok(submit)
     };
     let mut stream = app.ag_ui.begin(asked, check).await?;
+    // A client that reconnects to its run has sent no new prompt.
     if stream.is_new {
         app.metrics.submitted();
     }
     stream.count_with(Metrics::follows(&app)?);
+    // A stream may last for hours: a token that is revoked meanwhile must not read on.
     stream.until(Arc::clone(&app).no_longer_served(caller));
     Ok(respond(stream))
 }
@@ -187,10 +189,12 @@ impl RunRequest {
                 Some(cursor.ok_or_else(wrong)?)
             }
         };
+        // Refused, not ignored: with a misspelt `abort` the agent would outlive its client.
         match params.on_disconnect.as_deref() {
             None | Some("abort" | "detach") => (),
             Some(_) => return Err(ApiError::bad("`on_disconnect` is `abort` or `detach`")),
         }
+        // Last, so that a wrong head is refused before a body of up to `MAX_INPUT` is read.
         let body = read_body(body, MAX_INPUT).await?;
         Ok(Self {
             engine: canonical_name(engine).to_owned(),

@@ -61,6 +61,7 @@ pub(crate) async fn read_body(body: Body, max_bytes: usize) -> Result<Bytes, Api
         let message = "the body did not come in time";
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
     })?;
+    // `to_bytes` also fails when a body breaks off, but then no client is left to read the answer.
     body.map_err(|_| ApiError::too_large("too_large", format!("a body may have {max_bytes} bytes")))
 }
 

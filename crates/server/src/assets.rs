@@ -97,6 +97,7 @@ fn serve(headers: &HeaderMap, kind: &'static str, bytes: &'static [u8]) -> Respo
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::ETAG, TAG.clone()),
+        // Kept by browsers, but checked before each use: an update has to reach all files.
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     match is_known {

@@ -57,6 +57,7 @@ pub(crate) async fn outer_middleware(
     let allowed = allowed.cloned();
     let is_encrypted = app.origins.is_encrypted(request.headers());
     let mut response = match check(&app, &request) {
+        // Answered before the route: browsers send no token with a preflight.
         Ok(()) if allowed.is_some() && cors::is_preflight(&request) => {
             cors::preflight(request.headers())
         }
@@ -75,6 +76,7 @@ pub(crate) async fn outer_middleware(
     if let Some(origin) = allowed.filter(|_| !is_misdirected) {
         cors::allow(origin, headers);
     }
+    // Also without an `Origin`: a cache must not give such an answer to a page.
     if is_open {
         cors::vary(headers);
     }
@@ -136,6 +138,7 @@ pub(crate) async fn auth_middleware(
     let Some(caller) = caller else {
         return unauthorized(&app, peer(&request));
     };
+    // Any valid token keeps the connection, also one whose role is too low for this route.
     if let Some(slot) = request.extensions().get::<Arc<UnauthenticatedSlot>>() {
         slot.mark_authenticated();
     }
@@ -150,6 +153,7 @@ pub(crate) async fn auth_middleware(
 fn token(headers: &HeaderMap, is_ws: bool) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     match (values.next(), values.next()) {
+        // With two headers it is unclear which one counts, so neither does.
         (Some(value), None) => {
             let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token)

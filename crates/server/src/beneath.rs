@@ -24,6 +24,7 @@ pub(crate) fn open(root: &Path, path: &Path) -> io::Result<File> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn open(root: &Path, path: &Path) -> io::Result<File> {
     let root = root.canonicalize()?;
+    // Without `openat2` the path may change between this check and the opening.
     let path = root.join(path).canonicalize()?;
     match path.starts_with(&root) && path.is_file() {
         true => File::open(path),
@@ -80,6 +81,7 @@ mod linux {
     /// The path below `dir`, which is open at `root`, that `path` leads to when absolute links into the
     /// directory are followed. It held at some moment, so it has to be opened without following links.
     pub(super) fn resolve(root: &Path, dir: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
+        // A link may name the directory as it was given or as the kernel resolves it.
         let roots = [root.to_owned(), root.canonicalize()?];
         let mut done = PathBuf::new();
         let mut n_links = 0;
@@ -99,6 +101,7 @@ mod linux {
                     if n_links > MAX_LINKS {
                         return Err(Errno::LOOP.into());
                     }
+                    // `inside` keeps what is below the directory, so the path starts there again.
                     if target.is_absolute() {
                         done.clear();
                     }
@@ -131,6 +134,7 @@ mod linux {
     fn link(dir: &OwnedFd, parent: &Path, name: &OsStr) -> io::Result<Option<PathBuf>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = match parent.as_os_str().is_empty() {
+            // `openat2` takes no empty path.
             true => Path::new("."),
             false => parent,
         };

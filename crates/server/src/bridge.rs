@@ -80,6 +80,7 @@ impl Bridge {
         let before = notes.providers.len();
         notes.providers.retain(|id, _| id == FIRST || is_known(id));
         let has_changed = notes.providers.len() != before;
+        // `keep` takes the lock again.
         drop(notes);
         if has_changed {
             self.keep();

@@ -30,6 +30,7 @@ pub(crate) fn max_unauthenticated() -> usize {
 }
 
 fn unauthenticated_for(files: Option<u64>) -> usize {
+    // None is no limit at all.
     let files = files.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     (files / 4).clamp(MIN_UNAUTHENTICATED, MAX_UNAUTHENTICATED)
 }
@@ -103,6 +104,7 @@ impl ServeConfig {
 fn check_origin(origin: &str) -> Result<(), Error> {
     let bad = || Error::BadOrigin(origin.to_owned());
     let (scheme, host) = origin.split_once("://").ok_or_else(bad)?;
+    // Browsers write origins in lower case, and they are compared to the letter.
     let is_part = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || ".-:[]".contains(it);
     match matches!(scheme, "http" | "https") && !host.is_empty() && host.chars().all(is_part) {
         true => Ok(()),

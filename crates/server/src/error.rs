@@ -95,6 +95,7 @@ impl IntoResponse for ApiError {
         };
         let mut response = reply(self.status, &ErrorBody { error });
         response.extensions_mut().insert(ErrorCode(self.code));
+        // RFC 9110 requires a challenge with every 401.
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");
             let headers = response.headers_mut();

@@ -51,6 +51,8 @@ pub(crate) enum Object<'a> {
 /// Reads a body.
 pub(crate) fn from_slice<T: Fields>(json: &[u8]) -> Result<T> {
     let bad = |err: serde_json::Error| ApiError::bad(format!("the body cannot be read: {err}"));
+    // `deny_unknown_fields` cannot do this: a prompt is read into two structs, and each would
+    // refuse the fields of the other.
     let Names(names) = serde_json::from_slice(json).map_err(bad)?;
     check(names.iter().map(String::as_str), &T::names())?;
     T::read(Object::Json(json))

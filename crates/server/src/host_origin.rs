@@ -47,6 +47,7 @@ impl HostNames {
         let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         names.push("[::1]".to_owned());
         match address.ip() {
+            // It listens on every address of the machine; `--origin` says which names that means.
             ip if ip.is_unspecified() => (),
             IpAddr::V4(ip) => names.push(ip.to_string()),
             IpAddr::V6(ip) => names.push(format!("[{ip}]")),
@@ -134,6 +135,7 @@ impl HostNames {
             && headers
                 .get("sec-fetch-mode")
                 .is_some_and(|it| it == "navigate");
+        // `none` is sent for an address that was typed or a bookmark.
         for site in headers.get_all("sec-fetch-site") {
             if !is_visit && site != "same-origin" && site != "none" {
                 return Err(OriginError::ForeignPage);

@@ -78,6 +78,7 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     let address = listener.local_addr().map_err(failed)?;
     let mut own = config.own;
     own.push(config.data_dir.clone());
+    // The certificate is public; only its key has to be hidden.
     if let Exposure::Tls { key, .. } = config.exposure {
         own.push(key);
     }
@@ -86,6 +87,7 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         settings: settings.clone(),
         ..config.hub
     };
+    // After the listener: where the port is taken, no recovery has begun.
     let hub = Arc::new(Hub::open(hub).await?);
     let ag_ui = Arc::new(AgUi::new(Arc::clone(&hub), settings.clone()));
     let app = Arc::new(App {
@@ -132,6 +134,7 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
 /// How a server at this address is reached from this machine.
 fn url(mut address: SocketAddr, is_tls: bool) -> String {
     let scheme = if is_tls { "https" } else { "http" };
+    // `0.0.0.0` is an address to listen on, not one to open in a browser.
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }

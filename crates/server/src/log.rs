@@ -90,6 +90,7 @@ fn plain_words(path: &str) -> String {
     let is_plain = |it: &str| {
         let has_digit = it.bytes().any(|it| it.is_ascii_digit());
         let is_part = |it: u8| it.is_ascii_alphanumeric() || b".-_".contains(&it);
+        // With up to two characters, such as `v1`, it is no id.
         it.len() <= MAX_WORD && it.bytes().all(is_part) && (!has_digit || it.len() <= 2)
     };
     let words = path.split('/').take(MAX_WORDS + 1);

@@ -257,6 +257,7 @@ pub(crate) fn holds_key(bytes: &[u8]) -> bool {
 #[cfg(target_os = "linux")]
 pub(crate) fn real_path(file: &fs::File, _asked: &Path) -> io::Result<PathBuf> {
     use std::os::fd::AsRawFd;
+    // Of the open file: resolving the asked path again could meet other links.
     let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     // The kernel says ` (deleted)` behind the path of one that is gone.
     match fs::metadata(&path) {

@@ -66,6 +66,7 @@ impl AuthRateLimit {
         let mut peers = self.peers(now);
         let peer = network(peer);
         if peers.len() >= MAX_PEERS && !peers.contains_key(&peer) {
+            // Too many, and no news: requests from ever new addresses must not fill the log.
             return FailureCount(u32::MAX);
         }
         let fresh = PeerFailures {
@@ -78,6 +79,7 @@ impl AuthRateLimit {
             (peer.n_failures, peer.since) = (0, now);
         }
         peer.n_failures = peer.n_failures.saturating_add(1);
+        // The pause counts from the failure that reached the limit.
         if peer.n_failures == MAX_FAILURES {
             peer.looked = now;
         }
@@ -96,6 +98,7 @@ impl AuthRateLimit {
 
 /// An IPv6 client usually controls a whole /64 network.
 fn network(peer: IpAddr) -> IpAddr {
+    // A dual-stack socket shows IPv4 clients as `::ffff:a.b.c.d`: all of them would share one /64.
     match peer.to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
         ip @ IpAddr::V4(_) => ip,

@@ -37,6 +37,7 @@ impl RequestKey {
     pub(crate) fn of_token(caller: &Caller, key: &str) -> Result<Self> {
         let is_fine = !key.is_empty() && key.len() <= MAX_KEY && !key.contains(char::is_control);
         match is_fine {
+            // The word in front keeps the keys of tokens apart from those of sockets.
             true => Ok(Self(digest(&("token", &caller.key, key)))),
             false => Err(ApiError::bad(format!(
                 "an idempotency key has 1 to {MAX_KEY} bytes and no control characters"
@@ -116,6 +117,7 @@ impl Repeats {
                 // A task of its own, which survives a client that disconnects: that is when repeats come.
                 tokio::spawn(async move {
                     let done = work.await;
+                    // Before the answer: a retry at once must not get the old refusal.
                     if done.is_err() {
                         repeats.known().forget(key, number);
                     }
@@ -126,6 +128,7 @@ impl Repeats {
         };
         let done = answer.wait_for(Option::is_some).await;
         let done = done.ok().and_then(|it| it.clone());
+        // The sender is gone without an answer only when the work has panicked.
         let answer = done.unwrap_or_else(|| {
             let words = "the prompt could not be worked on";
             let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -176,6 +179,7 @@ impl Known {
 
     fn forget(&mut self, key: RequestKey, number: u64) {
         if let Entry::Occupied(entry) = self.requests.entry(key)
+            // The key may belong to a later request by now.
             && entry.get().number == number
         {
             entry.remove();

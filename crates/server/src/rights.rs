@@ -105,6 +105,7 @@ fn deadline_need(
     let is_yes = match default {
         Some(AskDefault::Allow) => true,
         Some(AskDefault::Deny) => false,
+        // A timeout alone puts the config's default into force, whichever engine's that is.
         None => timeout.is_some() && settings.settings().iter().any(allows),
     };
     is_yes.then(|| RequiredRole {

@@ -79,6 +79,7 @@ pub(crate) async fn check_submit(app: &App, caller: &Caller, submit: &Submit) ->
 pub(crate) async fn check(app: &App, caller: &Caller, cwd: &Path) -> Result<()> {
     let real = found(cwd);
     let private = app.own.find(&real);
+    // Before the roots: linkspan's own directories are closed to `admin` as well.
     if let Some(private) = private.filter(|it| it.is_kept_from(caller)) {
         return Err(not_private(private, cwd));
     }
@@ -118,6 +119,7 @@ fn found(path: &Path) -> PathBuf {
 async fn is_allowed(app: &App, cwd: &Path) -> Result<bool> {
     let is_below = |root: &PathBuf| cwd.starts_with(root);
     let Roots { named, here } = &app.roots;
+    // The operator's list is final: sessions and projects elsewhere add nothing to it.
     if !named.is_empty() {
         return Ok(named.iter().any(is_below));
     }

@@ -229,6 +229,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
         let guard = from_fn_with_state((Arc::clone(app), route.access), auth::auth_middleware);
+        // Not `layer`: a wrong method is answered with 405, with or without a token.
         router = router.route(route.path, (route.handler)().route_layer(guard));
     }
     router
@@ -241,6 +242,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
                 message,
             )
         })
+        // Behind the fallbacks, so that unknown routes pass its checks and get its headers too.
         .layer(from_fn_with_state(Arc::clone(app), auth::outer_middleware))
         .with_state(Arc::clone(app))
 }

@@ -68,6 +68,7 @@ impl App {
         if !keys.may_have_changed() {
             return None;
         }
+        // `refresh_keys` takes the lock for writing.
         drop(keys);
         self.refresh_keys();
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
@@ -98,6 +99,7 @@ impl App {
             tokio::select! {
                 _ = stop.wait_for(|it| *it) => return "the server is stopping",
                 changed = revoked.changed() => {
+                    // Tokens have changed, but not necessarily this one.
                     if changed.is_err() || !self.knows(&caller) {
                         return "the token was revoked";
                     }
@@ -108,6 +110,7 @@ impl App {
 
     /// Watches for created and revoked tokens while the server runs.
     pub(crate) fn watch_keys(self: &Arc<Self>) -> JoinHandle<()> {
+        // Weak, so that this task does not keep the journal open when the server is dropped.
         let app = Arc::downgrade(self);
         tokio::spawn(async move {
             loop {

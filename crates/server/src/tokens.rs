@@ -238,6 +238,7 @@ impl Keys {
 
     /// Finds the caller of a token, in constant time over all tokens.
     pub(crate) fn find(&self, token: &str) -> Option<Caller> {
+        // Hashes are of one length, so the comparison reveals nothing about that of a token.
         let given = hash(token);
         let same = |it: &str| -> Choice { it.as_bytes().ct_eq(given.as_bytes()) };
         let mut found = bool::from(same(&hash(&self.first.0))).then_some(Caller {
@@ -259,6 +260,7 @@ impl Keys {
     /// Whether a caller that came in earlier would come in now.
     pub(crate) fn knows(&self, caller: &Caller) -> bool {
         match &caller.key {
+            // The first token is read once, at the start, and cannot be revoked meanwhile.
             None => true,
             Some(id) => self
                 .keys

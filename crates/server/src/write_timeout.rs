@@ -52,6 +52,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // Reading has limits of its own: for the head, for the body, and the pings of a WebSocket.
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
@@ -76,6 +77,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     }
 
     fn is_write_vectored(&self) -> bool {
+        // hyper copies head and body into one buffer where this is false.
         self.stream.is_write_vectored()
     }
 

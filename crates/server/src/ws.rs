@@ -86,6 +86,7 @@ pub(crate) async fn upgrade(
         profile: params.profile.clone(),
         ..WriterConfig::default()
     };
+    // Refuses an unknown profile while there still is an HTTP response to do it with.
     registry::writer(format.name, &config)?;
     // Before the upgrade: a refusal is then an HTTP response that clients can read.
     let counted = Metrics::follows(&app)?;
@@ -162,6 +163,7 @@ impl From<axum::Error> for Disconnected {
 
 impl Client {
     async fn run(mut self, is_subscribed: bool) {
+        // The events begin with the present: asks that were opened before would never be seen.
         if is_subscribed && self.show_waiting(None).await.is_err() {
             return;
         }
@@ -199,6 +201,7 @@ impl Client {
                     .await
             }
             Wakeup::Changed(Some(change)) => self.on_changed(&change).await,
+            // Changes were missed, so the client has to read the list again.
             Wakeup::Changed(None) => {
                 self.send(&json!({ "type": "bridge.sessions_changed" }))
                     .await
@@ -225,6 +228,7 @@ impl Client {
                 let err = ApiError::bad("messages are text, one JSON object each");
                 self.send(&controls::failed(None, None, &err)).await
             }
+            // The library answers pings by itself.
             Message::Ping(_) | Message::Pong(_) => Ok(()),
             Message::Close(_) => Err(Disconnected),
         }
@@ -276,6 +280,7 @@ impl Client {
     }
 
     async fn on_reply(&mut self, reply: SocketReply) -> Result<(), Disconnected> {
+        // A later `run.abort` without a session means this one.
         if reply.session.is_some() {
             self.peer.last = reply.session;
         }
@@ -325,6 +330,7 @@ impl Client {
     }
 
     async fn on_changed(&mut self, change: &SessionChanged) -> Result<(), Disconnected> {
+        // Encoded once for all sockets.
         let made = change.made.get_or_encode(|| {
             let session = Summary::new(change.session.clone());
             let reply = json!({ "type": "bridge.session", "session": session });
@@ -345,6 +351,7 @@ impl Client {
     ) -> Result<(), Disconnected> {
         let write = async {
             for message in messages {
+                // `feed` and one flush: `send` would flush after each message.
                 self.socket.feed(message).await?;
             }
             self.socket.flush().await

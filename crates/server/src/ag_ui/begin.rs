@@ -38,6 +38,7 @@ impl AgUi {
         };
         let mut profile = asked.params.profile.clone();
         profile = profile.or_else(|| Some(self.settings.endpoint_profile(endpoint?)?.to_owned()));
+        // A stream's writer is made without an error, so an unknown profile is refused here.
         check_profile(profile.as_deref())?;
         let input = &asked.input;
         // Held until the prompt is queued: two concurrent requests for the same run are one run.
@@ -83,7 +84,9 @@ impl AgUi {
             }
         }
         let submit = submit(&asked, &session, &selected, &mut stream)?;
+        // Only a new prompt is checked: following a run needs no right beyond the route's.
         let submit = check(submit).await?;
+        // Read before the prompt is queued: its run may have begun by the time `submit` returns.
         let head = self.hub.journal().find_session(&session).await?;
         let head = head.map_or(0, |it| it.head);
         let submitted = self.hub.submit(submit).await?;
@@ -105,12 +108,14 @@ impl AgUi {
     async fn join(&self, found: &Session, stream: &mut RunStream) -> Result<()> {
         let runs = self.hub.journal().runs(&found.id, None, 1).await?;
         let open = runs.into_iter().find(|it| it.end.is_none());
+        // The snapshot ends before an open run: its events follow, and would come twice.
         let head = open.as_ref().map_or(found.head, |it| it.first - 1);
         let history = self.hub.history(&found.id, head).await?;
         stream.snapshot(&history.messages);
         match open {
             Some(run) => stream.follow_run(&run, 0).await,
             None => {
+                // Nothing runs, but every AG-UI stream needs its one end.
                 stream.finish();
                 Ok(())
             }
@@ -124,6 +129,7 @@ impl AgUi {
         found: Option<Session>,
         mut stream: RunStream,
     ) -> Result<RunStream> {
+        // The route asks for `prompt` alone: only the body says whether an ask is answered.
         if asked.role < Role::Approve {
             return Err(ApiError::forbidden(
                 "a token for `approve` is needed to answer what an agent asks",
@@ -131,6 +137,8 @@ impl AgUi {
         }
         let session = found.map(|it| it.id);
         let mut answers = Vec::new();
+        // Every id is read before the first answer is given: a wrong one must not leave half of
+        // them answered.
         for resume in &asked.input.resume {
             let seq = session.as_ref().and_then(|it| seq_of(resume, it));
             let Some(seq) = seq else {
@@ -144,10 +152,12 @@ impl AgUi {
             answers.push((seq, answer(resume)));
         }
         let first = answers.iter().map(|it| it.0).min();
+        // Cannot happen: `resume` is not empty here, and each entry has found its session.
         let (Some(session), Some(first)) = (session, first) else {
             return Ok(stream);
         };
         let runs = self.hub.journal().runs(&session, None, RECENT).await?;
+        // The newest run comes first, so this is the one that the ask belongs to.
         let Some(run) = runs.into_iter().find(|it| it.first < first) else {
             stream.refuse("no_such_interrupt", "nothing was asked there");
             return Ok(stream);
@@ -163,6 +173,7 @@ impl AgUi {
                 Err(err) => return Err(err.into()),
             }
         }
+        // Behind the first ask: the client has the run up to the interrupt there.
         stream.follow_own(&run, first).await?;
         Ok(stream)
     }
@@ -295,6 +306,7 @@ fn no_prompt(message: &str) -> ApiError {
 fn spoken(last: Option<&ThreadMessage>) -> String {
     match last.map(|it| &it.content) {
         Some(MessageContent::User(content)) => content.text(),
+        // A thread may end with the answer of a client's tool, which is no prompt.
         _ => String::new(),
     }
 }

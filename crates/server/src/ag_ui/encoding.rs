@@ -36,6 +36,7 @@ impl Encoding {
         let all = StreamKind::Events.frames(bytes);
         for (n, frame) in all.iter().enumerate() {
             let cursor = seq.map(|seq| (seq, Cursor::behind(seq, n + 1, all.len())));
+            // An event may become several frames, and a connection may break between two of them.
             if let (Some((seq, _)), Some(after)) = (cursor, after)
                 && (seq <= after.seq || (seq == after.seq + 1 && n < after.n_known))
             {
@@ -62,6 +63,7 @@ impl Encoding {
     pub(super) fn keep_alive(self) -> &'static [u8] {
         match self {
             Self::Sse => b":\n\n",
+            // Protobuf has no comments that clients would skip.
             Self::Proto => b"",
         }
     }

@@ -78,6 +78,7 @@ impl fmt::Debug for AgUiRouter {
 
 impl Mounted {
     fn check(&self, engine: &str) -> Result<()> {
+        // By its exact name, not by its kind: `acp:COMMAND` would start any program.
         match self.engines.iter().any(|it| it == engine) {
             true => Ok(()),
             false => {
@@ -107,6 +108,7 @@ async fn run(
     body: Body,
 ) -> Result<Response> {
     mounted.check(&engine)?;
+    // There are no tokens here: the program that mounts the router has checked its client.
     let mut asked = RunRequest::read(&engine, Role::Admin, params, &headers, body).await?;
     if !mounted.takes_settings {
         asked.leave_out_settings();

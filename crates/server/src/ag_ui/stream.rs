@@ -112,6 +112,7 @@ impl RunStream {
             leaving: Box::pin(std::future::pending()),
             counted: None,
         };
+        // AG-UI wants `RUN_STARTED` before everything else, warnings and refusals included.
         stream.send_event(AgUiEndpoint::begin);
         stream
     }
@@ -270,6 +271,7 @@ impl RunStream {
         if seq <= known {
             // The client has it, but the writer has to know which items are open.
             self.endpoint.event(event, &mut Vec::new());
+            // The client saw its run end with this interrupt, and its new run begins here.
             if seq == known {
                 self.endpoint.interrupt(&[], &mut Vec::new());
                 self.endpoint.begin(&mut Vec::new());
@@ -278,6 +280,7 @@ impl RunStream {
         }
         let mut bytes = Vec::new();
         match &event.body {
+            // An ask that the policy or another client has answered is no interrupt.
             Body::AskOpened(ask) if is_waiting(&self.hub, &self.session, seq).await => {
                 self.interrupt(ask, seq, &mut bytes).await;
             }
@@ -327,6 +330,7 @@ impl RunStream {
         let is_over = self.endpoint.is_over();
         say(&mut self.endpoint, &mut bytes);
         let is_end = !is_over && self.endpoint.is_over();
+        // The end is sent in any case: without it the client would wait for ever.
         if self.after.is_none() || is_end {
             self.encoding.put(&bytes, None, None, &mut self.out);
         }
@@ -343,8 +347,10 @@ impl RunStream {
         };
         let before = seeking.number.saturating_sub(1);
         let commands = self.hub.journal().commands(&self.session, before).await;
+        // A journal that cannot be read says nothing about the queue.
         let is_gone = commands.is_ok_and(|it| it.iter().all(|it| it.number != seeking.number));
         seeking.n_gone = if is_gone { seeking.n_gone + 1 } else { 0 };
+        // Not at the first miss: a prompt leaves the queue before its run's first event gets here.
         if seeking.n_gone >= TAKEN_BACK {
             self.send_event(AgUiEndpoint::cancel);
         }
@@ -359,7 +365,9 @@ async fn is_waiting(hub: &Hub, session: &SessionId<'_>, seq: u64) -> bool {
 impl Seeking {
     /// True when the run that is looked for has begun; its events are then those that were held.
     fn takes(&mut self, event: &Event<'_>, line: &Bytes, run: &str) -> bool {
+        // Events still arrive, and the beginning of the run may be among the next.
         self.n_gone = 0;
+        // The event behind `run.started` says whose run it is.
         if self.is_candidate {
             self.is_candidate = false;
             let is_it = ClientRun::of(event).is_some_and(|it| it.id == run);
@@ -374,6 +382,7 @@ impl Seeking {
                 self.events.clear();
                 return false;
             }
+            // Of an earlier run that is still open.
             _ if event.run.is_some() => return false,
             _ => (),
         }
@@ -389,6 +398,7 @@ impl Drop for RunStream {
     fn drop(&mut self) {
         let is_left = self.aborts && self.follower.is_some() && !self.endpoint.is_over();
         let own = self.own.take().filter(|_| is_left);
+        // `drop` cannot wait for the journal, so a task does; when the runtime ends there is none.
         if let (Some(own), Ok(runtime)) = (own, Handle::try_current()) {
             let (hub, session) = (Arc::clone(&self.hub), self.session.clone());
             runtime.spawn(async move {
@@ -405,6 +415,7 @@ impl RunKey {
         match self {
             Self::Prompt(number) => Ok(hub.cancel_queued(session, *number).await?),
             Self::Run(run) => {
+                // `Hub::abort` stops whatever runs now, which may be the run of another client.
                 let newest = hub.journal().runs(session, None, 1).await?;
                 let is_open = |it: &Run| it.run == *run && it.end.is_none();
                 Ok(newest.iter().any(is_open) && hub.abort(session).await?)

@@ -27,6 +27,7 @@ impl AgUi {
         }
         match self.hub.find(thread).await {
             Ok(found) if found.engine == engine => Ok((found.id.clone(), Some(found))),
+            // The same name with another engine is another thread, so it gets a session of its own.
             Ok(_) | Err(hub::Error::NoSession(_)) => Ok((id, None)),
             Err(err) => Err(err.into()),
         }
@@ -42,6 +43,7 @@ impl AgUi {
         for run in journal.runs(session, None, RECENT).await? {
             let read = Read {
                 deltas: Deltas::Skip,
+                // What the client calls its run is in the event behind `run.started`.
                 ..Read::one(run.first + 1)
             };
             let page = journal.read(session, read).await?;
@@ -89,6 +91,7 @@ fn session_id(engine: &str, thread: &str) -> String {
     let hash = hash.finalize();
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash[..16]);
+    // The bits that RFC 9562 reserves: version 8, and the variant.
     bytes[6] = (bytes[6] & 0x0f) | 0x80;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     let hex: String = bytes.iter().map(|it| format!("{it:02x}")).collect();

@@ -118,6 +118,7 @@ impl Engines {
         let answered = timeout(PATIENCE, known.changed()).await;
         let now = known.borrow().clone();
         match (answered, now.or(before)) {
+            // An earlier survey is better than none while the programs are slow.
             (_, Some(known)) => known.list,
             // A program that does not say its version is there all the same.
             (_, None) => {
@@ -138,6 +139,7 @@ impl Engines {
         *survey = Some(spawn_blocking(move || {
             let list = Arc::new(listed(&settings, engines::detect_installed));
             let at = Instant::now();
+            // `send` would drop the answer when the clients that asked have left.
             known.send_replace(Some(CachedEngines { at, list }));
         }));
     }

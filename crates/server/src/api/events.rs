@@ -134,6 +134,7 @@ impl LiveEvents {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let followed = tokio::select! {
+                // The status is sent already: an error can only end the stream.
                 followed = self.follower.next() => followed.ok()?,
                 () = sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b":\n\n")),
                 _ = &mut self.no_longer_served => return None,
@@ -166,6 +167,7 @@ impl LiveEvents {
 
     fn put(&mut self, delivered: &Delivered, out: &mut Vec<u8>) {
         let frames = self.stream_kind.frames(&delivered.bytes);
+        // A cursor such as `7.1` means that the client has the first frame of event 8.
         let n_known = match delivered.seq == self.after.seq + 1 {
             true => self.after.n_known,
             false => 0,
@@ -174,6 +176,7 @@ impl LiveEvents {
             let cursor = Cursor::behind(delivered.seq, n + 1, frames.len());
             out.extend_from_slice(format!("id: {cursor}\n").as_bytes());
             let frame = frame.strip_suffix(b"\n").unwrap_or(frame);
+            // A line break would end the field, so each line of the frame gets a `data` of its own.
             for line in frame.split(|it| *it == b'\n') {
                 out.extend_from_slice(b"data: ");
                 out.extend_from_slice(line);

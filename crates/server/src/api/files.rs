@@ -74,10 +74,12 @@ fn refuse_hidden(reason: Option<HiddenReason>, caller: &Caller) -> Result<()> {
 
 fn load(own: &OwnPaths, caller: &Caller, cwd: &FsPath, path: &FsPath) -> Result<Vec<u8>> {
     let failed = |_: io::Error| no_file();
+    // `RESOLVE_BENEATH` refuses every absolute path, also one below the directory.
     let path = path.strip_prefix(cwd).unwrap_or(path);
     let file = beneath::open(cwd, path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?;
     let real = private::real_path(&file, &cwd.join(path)).map_err(failed)?;
+    // Again for the path behind every link: a harmless name may lead to a private file.
     refuse_hidden(own.find_file(&real, &found), caller)?;
     let mut bytes = Vec::new();
     if found.is_file() {
@@ -90,6 +92,7 @@ fn load(own: &OwnPaths, caller: &Caller, cwd: &FsPath, path: &FsPath) -> Result<
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return Err(ApiError::new(status, "not_shown", message));
     }
+    // A private key may have any name.
     let key = private::holds_key(&bytes).then_some(HiddenReason::Key);
     refuse_hidden(key, caller)?;
     Ok(bytes)

@@ -122,6 +122,7 @@ fn request_key(caller: &Caller, headers: &HeaderMap) -> Result<Option<RequestKey
     match (keys.next(), keys.next()) {
         (None, _) => Ok(None),
         (Some(key), None) => {
+            // Bytes that are no text become the empty key, which `of_token` refuses.
             let key = key.to_str().unwrap_or_default();
             RequestKey::of_token(caller, key).map(Some)
         }

@@ -205,6 +205,7 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) ->
             started_at: run.started_at,
             ended_at: run.end.map(|it| it.at),
             outcome: run.end.map(|it| it.outcome.name()),
+            // The journal's row of a run has no cost; its last event has.
             cost_usd: cost(&**journal, &run).await?,
         });
     }
@@ -233,6 +234,7 @@ async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
         return Ok(None);
     };
     let costs = ended.models.iter().filter_map(|it| it.cost_usd);
+    // Not `sum`: without any figure the cost is unknown, not 0.
     Ok(costs.reduce(|a, b| a + b))
 }
 

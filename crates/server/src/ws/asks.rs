@@ -23,6 +23,7 @@ pub(super) fn waiting(
         waiting_ask(&event, served, &mut out);
         let text = String::from_utf8_lossy(&out);
         let session = Value::from(ask.session.as_str());
+        // The fields of the bridge are put in front, without parsing the message again.
         let fields = text.lines().filter_map(|it| it.strip_prefix('{'));
         messages.extend(
             fields.map(|it| {

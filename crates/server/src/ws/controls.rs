@@ -56,6 +56,7 @@ pub(super) fn read(text: &str) -> Result<Control, Value> {
         Ok(_) => return refuse(None, "a message is a JSON object", None),
         Err(err) => return refuse(None, &format!("a message is JSON: {err}"), None),
     };
+    // Taken out, because what is left must be fields of the control and no others.
     let request = fields
         .remove("requestId")
         .or_else(|| fields.remove("request_id"));

@@ -95,6 +95,7 @@ impl SocketFormat {
         let session = Value::from(session);
         // There is room for all of it from the beginning.
         let mut text = String::with_capacity(frame.len() + MAX_AROUND);
+        // `7.10` as a JSON number would be `7.1`.
         let quote = if cursor.n_known == 0 { "" } else { "\"" };
         // Writing to a string does not fail.
         write!(
@@ -188,6 +189,7 @@ impl Subscriptions {
         control: &Control,
     ) -> Result<(Value, Option<String>)> {
         let wanted = control.read()?;
+        // Before following: the next `newSince` must not miss a session made in between.
         let at = Timestamp::from(SystemTime::now()).millis();
         let session = self.follow(hub, wanted).await?;
         let fields = json!({ "sessionId": session, "at": at });
@@ -238,6 +240,7 @@ impl Subscriptions {
     /// What an event becomes on this wire.
     pub(super) fn frames(&self, delivered: &Delivered, out: &mut Vec<Utf8Bytes>) {
         let made = delivered.made.get_or_encode(|| self.wire.frames(delivered));
+        // `made` is shared by all sockets; only this client has some of its frames.
         out.extend(made.iter().skip(self.n_known(delivered)).cloned());
     }
 

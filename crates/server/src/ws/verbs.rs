@@ -143,6 +143,7 @@ async fn only_running(app: &App) -> Result<Session> {
             state: Some(state),
             ..SessionQuery::default()
         };
+        // Two are enough to know that there are several.
         running.extend(app.hub.journal().list(query, None, 2).await?.sessions);
     }
     match (running.pop(), running.is_empty()) {
@@ -190,6 +191,7 @@ async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<Value> 
         session_id: session,
     } = control.read()?;
     let engine = canonical_name(provider.as_deref().unwrap_or(DEFAULT_ENGINE));
+    // Stored for all tokens, so it is checked like a prompt with this engine in this directory.
     rights::check_engine(app, caller, engine)?;
     let cwd = cwd.as_deref();
     roots::check(app, caller, Path::new(cwd.unwrap_or("."))).await?;
@@ -211,6 +213,7 @@ async fn save(app: &App, caller: &Caller, control: &Control) -> Result<Value> {
     let requests::SaveProject { mut project } = control.read()?;
     let dir = project.get("workingDir").and_then(Value::as_str);
     let dir = dir.ok_or_else(|| ApiError::bad("a project has a `workingDir`"))?;
+    // A project opens its directory to other tokens, so the caller must be allowed there.
     roots::check(app, caller, Path::new(dir)).await?;
     if Value::from(project.clone()).to_string().len() > MAX_PROJECT {
         let message = format!("a project may have {MAX_PROJECT} bytes");
@@ -230,6 +233,7 @@ async fn history(app: &App, control: &Control) -> Result<Value> {
     let limit = limit.unwrap_or(USUAL_HISTORY).clamp(1, MAX_HISTORY);
     let query = SessionQuery::default();
     let listing = app.hub.journal().list(query, None, limit).await?;
+    // Old apps expect `path`, the file of a session; the journal has none to name.
     let items = listing.sessions.into_iter().map(|it| {
         json!({
             "id": it.id.as_str(), "resumeId": it.native.as_ref().map(|it| it.as_str()),

@@ -316,6 +316,7 @@ impl Color {
 
 /// The colour settings of the user's environment; the same by hand and in CI.
 fn has_color() -> bool {
+    // By the rules of no-color.org an empty value does not count.
     let is_unwanted = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
     let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
     !is_unwanted && !is_dumb

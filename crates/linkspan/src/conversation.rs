@@ -116,6 +116,7 @@ pub struct Aborter(Arc<Notify>);
 impl Aborter {
     /// The run ends as aborted; without a run, the next one does.
     pub fn abort(&self) {
+        // `notify_one` is kept for the next run; `notify_waiters` would be lost without one.
         self.0.notify_one();
     }
 }
@@ -216,12 +217,14 @@ impl Conversation {
         if std::mem::take(&mut self.is_stale)
             && let Some(mut agent) = self.worker.as_mut().and_then(Worker::take_agent)
         {
+            // It has to be gone before another agent resumes its session.
             agent.step_to_end().await;
         }
         match self.worker.as_mut().and_then(Worker::agent_mut) {
             Some(agent) => agent.prompt(&prompt.as_str().into()),
             None => self.start(&prompt).await?,
         }
+        // Not before: after a failed start the messages are still to be sent.
         self.unsent.clear();
         self.state = State::Running;
         let ended = match self.follow().await {
@@ -250,6 +253,7 @@ impl Conversation {
             return;
         };
         worker.close();
+        // Its last events still have to reach the listeners and the journal.
         while worker.agent().is_some() {
             worker.step(&mut self.listeners).await;
         }

@@ -131,6 +131,7 @@ pub fn each_chunk(
         match input.read(&mut buf) {
             Ok(0) => return Ok(()),
             Ok(n) => take(&buf[..n]).map_err(Error::Write)?,
+            // A signal came during the read; no bytes are lost by that.
             Err(err) if err.kind() == io::ErrorKind::Interrupted => (),
             Err(err) => return Err(Error::Read(err)),
         }

@@ -226,6 +226,7 @@ fn unknown_name(err: &clap::Error) -> Option<Failure> {
     }
     let value = context(err, ContextKind::InvalidValue).filter(|it| !it.is_empty())?;
     let flag = context(err, ContextKind::InvalidArg)?;
+    // clap names a flag with its value, such as `--from <FORMAT>`.
     match flag.split(' ').next()? {
         "--from" => registry::find_reader(value).err().map(suggestions::source),
         "--to" => registry::writer(value, &WriterConfig::default())
@@ -245,10 +246,12 @@ fn context(err: &clap::Error, kind: ContextKind) -> Option<&str> {
 /// clap's own words, in our form.
 fn misused(err: &clap::Error, command: Option<&str>) -> Failure {
     let text = err.to_string();
+    // The first paragraph is the error; clap's tip and usage follow it.
     let message = text.split("\n\n").next().unwrap_or_default();
     // The values that would do are in the hint.
     let message = message.split("\n  [possible values").next();
     let message = message.unwrap_or_default();
+    // The first word is clap's own `error:`.
     let words: Vec<&str> = message.split_whitespace().skip(1).collect();
     let line = |prefix| text.lines().find_map(|it| it.trim().strip_prefix(prefix));
     let hint = match (

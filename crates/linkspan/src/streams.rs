@@ -182,6 +182,7 @@ impl OutputStream {
         match path {
             None => Ok(Self {
                 name: "stdout".to_owned(),
+                // Not locked: a lock is not `Send`, and Ctrl-C ends the output on another thread.
                 bytes: Box::new(io::stdout()),
                 is_regular: before.is_some_and(|it| it.is_file()),
                 is_terminal: io::stdout().is_terminal(),
@@ -209,6 +210,7 @@ fn is_same(a: &Metadata, b: &Metadata) -> bool {
 
 /// What an open stream is connected to.
 fn metadata(stream: &impl AsFd) -> Option<Metadata> {
+    // A `File` closes its descriptor when it is dropped, so it gets a copy.
     let copy = stream.as_fd().try_clone_to_owned().ok()?;
     File::from(copy).metadata().ok()
 }

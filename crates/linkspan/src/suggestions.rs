@@ -66,6 +66,7 @@ pub(crate) fn command(name: &str, offer: &[&str]) -> Failure {
 fn format(err: Error, way: &str, offer: &[&str]) -> Failure {
     let hint = match &err {
         Error::UnknownFormat(name) => hint(name, way, offer),
+        // The name is right, so a similar one would be no help.
         Error::CannotRead(_) | Error::CannotWrite(_) => hint("", way, offer),
         Error::UnknownProfile { format, profile } => profiles(format, profile),
     };

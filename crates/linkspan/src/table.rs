@@ -18,6 +18,7 @@ pub(crate) fn aligned<const N: usize>(
         let cells: Vec<String> = cells
             .map(|(cell, width)| format!("{cell:width$}"))
             .collect();
+        // The padding of the last column would wrap on a narrow terminal.
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');
     }

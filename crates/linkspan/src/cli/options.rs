@@ -63,6 +63,7 @@ impl OptionArgs {
             model: model.clone(),
             effort: effort.clone(),
             permissions: *permissions,
+            // An empty list would replace that of the config.
             allow: (!allow.is_empty()).then(|| allow.clone()),
             deny: deny.clone(),
             output_style: output_style.clone(),

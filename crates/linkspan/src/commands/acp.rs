@@ -28,6 +28,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         profile: args.profile.clone(),
         ..WriterConfig::default()
     };
+    // A wrong profile fails here, and not in the first session of a client.
     registry::writer("acp", &profile).map_err(suggestions::target)?;
     let engine = match args.engine.as_deref().or(settings.default_engine()) {
         Some(name) => name.to_owned(),
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
             Selected::Responses(_) | Selected::Replay(_) => Err(no_login(family)),
         };
     }
+    // Started by hand it would wait for JSON without a word.
     if io::stdin().is_terminal() {
         exit::print_line(
             "linkspan: an editor or another program has to start this; see docs/acp.md\n",
@@ -102,6 +104,7 @@ fn login(agent: &engines::SelectedAgent) -> Result<(), Failure> {
         return Err(no_login(name));
     };
     let mut command = Command::new(program);
+    // With the config's environment, so that the login ends up where the runs look for it.
     command.args(login.terminal_args).envs(&agent.config.env);
     let failed = |err| Failure::io(&format!("cannot start `{program}`"), &err, None);
     match command.status().map_err(failed)?.success() {

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let mut is_first = true;
     let read = each_chunk(&mut input.bytes, |chunk| {
         if std::mem::take(&mut is_first) {
+            // For the hint about a foreign input: when that is known, its beginning is gone.
             looks_like = detect::stored_by(chunk);
         }
         if let Some(progress) = &progress {
@@ -155,6 +156,7 @@ impl<W: Write + Send + 'static> SharedConversion<W> {
     }
 
     fn end(&self, end: &End) -> io::Result<Report> {
+        // Taken out, so that a Ctrl-C from here on does not end it a second time.
         let mut conversion = lock(&self.0).take().ok_or(io::ErrorKind::Interrupted)?;
         conversion.end(end)?;
         Ok(conversion.report())
@@ -170,6 +172,7 @@ impl<W: Write + Send + 'static> SharedConversion<W> {
             // The output may be stuck; waiting for it here would make a second Ctrl-C wait too.
             let conversion = Arc::clone(&conversion);
             thread::spawn(move || {
+                // Held until the exit: nothing may be written behind the end.
                 let mut conversion = lock(&conversion);
                 if let Some(conversion) = conversion.as_mut() {
                     let end = End {

@@ -99,6 +99,7 @@ fn print_findings(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure
     };
     exit::print(text.as_bytes())?;
     match findings.iter().any(|it| it.level == FindingLevel::Problem) {
+        // The findings have said it all; only the exit code is missing.
         true => Err(Failure::Silent(Code::Failed)),
         false => Ok(()),
     }
@@ -169,6 +170,7 @@ fn has_secrets(config: &Config) -> bool {
     let mut settings = config.settings().iter();
     settings.any(|it| match &it.value {
         Value::Secret(_) => true,
+        // Tables are the environments of agents, which often hold keys.
         Value::Table(table) => !table.is_empty(),
         Value::Unset
         | Value::Text(_)

@@ -33,6 +33,7 @@ fn render(page: clap::Command) -> io::Result<Vec<u8>> {
     let has_commands = page.has_subcommands();
     let man = Man::new(page).source(concat!("linkspan ", env!("CARGO_PKG_VERSION")));
     let mut roff = Vec::new();
+    // Not `Man::render`, which has no sections for the exit codes and the examples.
     man.render_title(&mut roff)?;
     man.render_name_section(&mut roff)?;
     man.render_synopsis_section(&mut roff)?;
@@ -50,6 +51,7 @@ fn render(page: clap::Command) -> io::Result<Vec<u8>> {
 fn verbatim(heading: &str, text: Option<&str>, roff: &mut Vec<u8>) -> io::Result<()> {
     let Some(text) = text else { return Ok(()) };
     let lines: Vec<&str> = text.lines().skip(1).collect();
+    // roff takes a backslash for an escape, and prints a plain `-` as a hyphen that no shell takes.
     let lines = lines.join("\n").replace('\\', r"\e").replace('-', r"\-");
     writeln!(roff, ".SH {heading}\n.nf\n{lines}\n.fi")
 }

@@ -17,6 +17,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         color: args.color.is_wanted(io::stdout().is_terminal()),
         ..WriterConfig::default()
     };
+    // Before the journal is opened, which may have to be upgraded first.
     registry::writer(&args.to, &config).map_err(suggestions::target)?;
     let folder = store::folder(&args.data)?;
     store::runtime()?.block_on(async {

@@ -80,6 +80,7 @@ async fn follow(
     session.show_announced(announced.as_ref())?;
     loop {
         let ran = session.run(args).await;
+        // Also after an error: the rest has to be stored, and the lease released.
         let log = std::mem::replace(session.worker.log_mut(), SessionLog::off());
         match ran {
             Ok(FollowEnd::Busy(_)) => recording::discard(log).await,
@@ -94,6 +95,7 @@ async fn follow(
         let native = agent.native().unwrap_or_default();
         let plan = RunPlan::in_session(args, request.clone(), native)?;
         session.output = RunOutput::new(args)?;
+        // The plan names the session now, so `started` opens its log.
         session.unplaced = None;
         let (worker, announced) = started(args, plan).await?;
         session.worker = worker;
@@ -173,9 +175,11 @@ impl WatchedRun {
             Progress::Events => self.show()?,
             Progress::Ended => {
                 self.show()?;
+                // A run is one prompt: an agent that stays would wait for the next.
                 self.worker.close();
             }
             Progress::LogLost(lost) => {
+                // Unlike in the server the run goes on: its user watches it here.
                 recording::not_kept(&lost.error);
                 self.worker.stop_logging();
             }
@@ -292,6 +296,7 @@ impl WatchedRun {
     fn put(&mut self, asked: PendingAsk) -> Result<(), Failure> {
         // The status line would be drawn over the question.
         self.output.erase()?;
+        // Before the pause, which forgets what the transcript ends with.
         let is_shown = self.output.ends_with(asked.ask.id.as_str());
         self.output.pause(true);
         let takes_changes = self.worker.agent().is_some_and(Agent::takes_changes);
@@ -320,6 +325,7 @@ impl WatchedRun {
         let id = question.id().to_owned();
         let reply = match line {
             Some(line) => question.typed(&line),
+            // The terminal was closed: there is no one left to answer.
             None => Reply::Settle(Answer::Deny {
                 message: "nobody answered".to_owned(),
             }),
@@ -344,6 +350,7 @@ impl WatchedRun {
                 }
                 self.asking.question = None;
                 self.resume()?;
+                // Other asks may have been opened during this one.
                 self.ask()
             }
         }
@@ -363,6 +370,7 @@ impl WatchedRun {
         if self.output.is_gone {
             return Ok(());
         }
+        // At a terminal the user has denied them, and knows.
         if self.asking.tty.is_none() {
             let mode = self.worker.permissions().mode;
             exit::print_line(&self.output.denied(&self.list, mode));
@@ -415,6 +423,7 @@ impl OpenQuestion {
 
 fn every(period: Duration) -> Interval {
     let mut ticks = interval(period);
+    // After a slow write the missed ticks would come in a burst.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }

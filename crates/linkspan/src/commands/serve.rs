@@ -107,6 +107,7 @@ fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
         return Ok(args.root.clone());
     }
     let roots = settings.roots();
+    // A service may be started in any directory, so a relative path could mean anything.
     match roots.iter().find(|it| !it.is_absolute()) {
         None => Ok(roots),
         Some(root) => Err(Failure::usage(
@@ -143,6 +144,7 @@ async fn serve(
     own: Vec<PathBuf>,
     log: &mut Log,
 ) -> Result<(), Failure> {
+    // Before `bind`: a signal during the start then stops the server as soon as it runs.
     let mut stops = StopSignals::new()?;
     if keys.first().reveal().len() < MIN_TOKEN {
         exit::print_line(&format!(
@@ -173,6 +175,7 @@ async fn serve(
         roots,
         max_clients: MAX_CLIENTS,
     };
+    // Before `bind`, which adds this server to them.
     let others = server::running(folder);
     let bound = server::bind(config).await;
     let server = bound.map_err(|err| address_in_use(&err, args.listen, &others))?;

@@ -50,6 +50,7 @@ fn pages(servers: Vec<RunningServer>) -> Vec<String> {
 /// The addresses that open the pages.
 fn addresses(pages: &[String], token: &str) -> Vec<String> {
     let pages = pages.iter();
+    // In the fragment, which browsers do not send: no proxy can log it.
     pages.map(|it| format!("{it}/#token={token}")).collect()
 }
 

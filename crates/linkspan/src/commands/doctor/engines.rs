@@ -7,6 +7,7 @@ use runner::process::find_on_path;
 use super::Finding;
 
 pub(super) fn check(config: Option<&Config>, findings: &mut Vec<Finding>) {
+    // The config names the programs: without a valid one nothing can be said about them.
     let Some(config) = config else { return };
     let survey = engines::detect_installed(config, &find_on_path);
     for engine in &survey {

@@ -81,6 +81,7 @@ fn rights(folder: &Path, found: &Metadata) -> Finding {
 fn room(folder: &Path) -> Finding {
     let about = "data";
     let free = match rustix::fs::statvfs(folder) {
+        // Not `f_bfree`, a part of which is reserved for root.
         Ok(found) => found.f_bavail.saturating_mul(found.f_frsize),
         Err(err) => {
             let err = chain(&std::io::Error::from(err));

@@ -46,6 +46,7 @@ struct Attached<'a> {
 impl Attached<'_> {
     /// Shows everything until nothing runs and nothing waits.
     async fn follow(&mut self, mut stops: InterruptSignals) -> Result<(), Failure> {
+        // Before the first read: what is stored in between still wakes the loop.
         let mut watch = self.journal.watch(Scope::Session(self.session.clone()));
         let mut ticks = every(TICK);
         loop {

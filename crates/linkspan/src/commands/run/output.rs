@@ -131,6 +131,7 @@ impl RunOutput {
     }
 
     pub(super) fn end(&mut self) -> Result<(), Failure> {
+        // Otherwise `flush` would hold the end back behind an open question.
         self.pause(false);
         self.writer.end(&mut self.bytes);
         self.erase()?;

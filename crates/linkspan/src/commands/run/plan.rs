@@ -109,6 +109,7 @@ impl RunPlan {
         let around = LaunchContext {
             limits: config.limits(),
             guard: Guard::own(),
+            // Models and recordings have no session of their own that two programs could write.
             locks: agent.map(|_| locks()).transpose()?,
             holder: "linkspan run".to_owned(),
             no_wait: args.no_wait,
@@ -230,6 +231,7 @@ fn replay_request(args: &RunArgs) -> Result<Request, Failure> {
         ));
     }
     let prompt = match &*args.prompt {
+        // A recording needs no prompt, so stdin is not read for one.
         [] => String::new(),
         words => PromptSource::read(words)?.text,
     };
@@ -423,6 +425,7 @@ fn cwd(flag: Option<&Path>) -> Result<PathBuf, Failure> {
     if !here.is_dir() {
         return Err(failed(io::ErrorKind::NotADirectory.into()));
     }
+    // Not `is_dir`: in a worktree or a submodule `.git` is a file.
     let root = here.ancestors().find(|it| it.join(".git").exists());
     Ok(match (flag, root) {
         (None, Some(root)) => root.to_owned(),

@@ -49,6 +49,7 @@ impl PromptSource {
 
     fn of(prompt_text: &str) -> Result<Self, Failure> {
         let (rest, resume) = resume::strip(prompt_text);
+        // A resume line of a program that is no engine is a part of the prompt.
         let resume = resume.filter(|(engine, _)| engines::find(engine).is_some());
         // Without such a line a prompt is not touched.
         let text = if resume.is_some() {
@@ -72,6 +73,7 @@ impl PromptSource {
 
 fn stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
+    // One byte more tells that the prompt is too long, without reading the rest of it.
     let mut input = io::stdin().lock().take(MAX_PROMPT + 1);
     let read = input.read_to_end(&mut bytes);
     read.map_err(|err| InputStream::failure("stdin", &err))?;

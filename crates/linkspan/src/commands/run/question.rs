@@ -54,6 +54,7 @@ impl Question {
         let stage = match asked.ask.kind {
             AskKind::Question if !choices.is_empty() => QuestionStep::Choices(choices),
             AskKind::Plan => QuestionStep::Plan,
+            // A question without choices can still be allowed or denied.
             AskKind::Permission | AskKind::Question => QuestionStep::Permission,
         };
         Self {
@@ -231,6 +232,7 @@ impl AnswerChoice {
             .filter(|it| !it.is_empty())
             .map(|it| it.parse().ok())
             .collect();
+        // An answer such as `3 files` is words, and not the third choice.
         let Some(numbers) = numbers else {
             return Some(line.to_owned());
         };

@@ -53,6 +53,7 @@ impl InterruptSignals {
                 if tx.send(()).is_err() {
                     return;
                 }
+                // On another thread, so that a second press is taken while this one waits.
                 thread::spawn({
                     let theirs = Arc::clone(&theirs);
                     move || leave_unless_noticed(&theirs, n_pressed)

@@ -198,6 +198,7 @@ fn cut(text: &str, columns: usize) -> String {
     let mut width = 0;
     let mut kept = String::new();
     for it in line.chars() {
+        // Wide characters take two columns, combining ones none.
         width += it.width().unwrap_or_default();
         if width > columns {
             kept.push('…');

@@ -107,6 +107,7 @@ impl Tty {
 
 fn read(file: File) -> Option<String> {
     let mut line = String::new();
+    // A terminal gives one line per read, so nothing is lost with the buffer.
     let n = BufReader::new(file).read_line(&mut line).ok()?;
     (n > 0).then_some(line)
 }

@@ -29,6 +29,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
         frames.event(data["type"].as_str(), &data);
     };
     let mut start = head(call, names);
+    // As the API has it: the real number of output tokens comes with `message_delta`.
     start["usage"] = usage(&message.usage, 1);
     event(frames, json!({"type": "message_start", "message": start}));
     for (index, block) in message.blocks.iter().enumerate() {
@@ -133,6 +134,7 @@ fn empty(block: &Block, names: &Names<'_>, index: usize) -> Value {
         Block::Thinking { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
         Block::Tool { .. } | Block::Custom { .. } | Block::Redacted(_) | Block::Raw(_) => {
             let mut opened = full(block, names, index);
+            // A call begins with an empty object, and its input is streamed as text.
             if let Some(input) = opened.get_mut("input") {
                 *input = json!({});
             }

@@ -165,6 +165,7 @@ impl<'a> GeminiChunk<'a> {
 }
 
 fn usage(usage: &Usage) -> Value {
+    // Gemini counts thoughts beside the candidates; the other wires count them as output.
     json!({
         "promptTokenCount": usage.all_input(),
         "cachedContentTokenCount": usage.cache_read_tokens,

@@ -109,6 +109,7 @@ impl Call {
         let (headers, key) = endpoint.headers()?;
         let (short, whole) = conversation.bodies(endpoint)?;
         let others = endpoint.headers.iter();
+        // Headers of the config may be keys as well, and providers repeat those, too.
         let others = others.flat_map(|(name, value)| secrets(name, value));
         let session = endpoint.openclaw.session_key.as_deref();
         let (tx, events) = mpsc::channel(MAX_EVENTS);
@@ -123,6 +124,7 @@ impl Call {
             limits: endpoint.limits,
             events: tx,
         };
+        // Unlike a plain task, a set aborts its tasks when it is dropped.
         let mut task = JoinSet::new();
         task.spawn(exchange.run());
         Ok(Self { events, task })
@@ -160,6 +162,7 @@ impl Exchange {
             let (wanted, error) = match self.attempt().await? {
                 Attempt::Answered => return Ok(()),
                 Attempt::Forgotten => {
+                    // From now on the whole conversation is sent, also by a retry.
                     self.short = None;
                     let text =
                         "the endpoint has forgotten the conversation; it is sent again, in full";
@@ -169,6 +172,7 @@ impl Exchange {
                 }
                 Attempt::Failed(wanted, error) => (wanted, error),
             };
+            // A user would rather see the error than wait for minutes.
             let is_too_long = wanted.is_some_and(|it| it > MAX_RETRY_AFTER);
             if n_retries >= self.max_retries || is_too_long {
                 return Err(error);
@@ -203,7 +207,9 @@ impl Exchange {
         }
         let kind = response.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        // An endpoint may ignore `stream` and answer in one piece.
         let is_whole = kind.starts_with("application/json");
+        // A page of HTML with status 200 is what a wrong address often answers.
         if !is_whole && !kind.starts_with("text/event-stream") && !kind.is_empty() {
             let kind = self.excerpt(kind);
             let message =
@@ -225,6 +231,7 @@ impl Exchange {
         loop {
             let chunk = match n_bytes {
                 0 => timeout_at(first_byte, response.chunk()).await,
+                // Per piece and not for the whole answer, which may take as long as it likes.
                 _ => timeout(self.limits.idle, response.chunk()).await,
             };
             let chunk = match chunk {
@@ -260,6 +267,7 @@ impl Exchange {
         let line_ends = whole.iter_mut().filter(|it| matches!(it, b'\n' | b'\r'));
         line_ends.for_each(|it| *it = b' ');
         let mut rest = self.redactor.push(&whole);
+        // What was held back as the beginning of a secret turned out to be none.
         rest.extend(self.redactor.end());
         self.emit_bytes(rest).await;
         Ok(Attempt::Answered)
@@ -278,6 +286,7 @@ impl Exchange {
 
     fn refused(&self, refusal: &Refusal) -> Result<Attempt, CallError> {
         let error = self.error(refusal);
+        // Only a short request can be forgotten, so this happens once at most.
         if self.short.is_some() && refusal.is_forgotten(&error) {
             return Ok(Attempt::Forgotten);
         }
@@ -312,6 +321,7 @@ impl Exchange {
         let text = text.split("\n\n").next().unwrap_or(text);
         let body: Value = serde_json::from_str(text).unwrap_or_default();
         let error = match &body["error"] {
+            // Some put the error at the top of the body, without an `error` around it.
             Value::Null => &body,
             error => error,
         };
@@ -334,6 +344,7 @@ impl Exchange {
     fn excerpt(&self, text: &str) -> String {
         self.redactor
             .text(text.trim())
+            // By characters, so that the cut falls between two of them.
             .chars()
             .take(MAX_EXCERPT)
             .collect()
@@ -342,8 +353,10 @@ impl Exchange {
 
 /// Longer every time, and never the same for all who wait.
 fn pause(n_retries: u32) -> Duration {
+    // Bounded, because the multiplication panics on overflow.
     let doubled = FIRST_PAUSE * 2_u32.saturating_pow(n_retries.min(16));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // Good enough to spread retries, without a source of random numbers.
     let chance = now.map_or(0, |it| it.subsec_nanos()) % 250;
     let pause = doubled.min(LONGEST_PAUSE);
     pause.mul_f64(1.0 + f64::from(chance) / 1000.0)

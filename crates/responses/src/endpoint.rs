@@ -170,6 +170,7 @@ impl Endpoint {
     pub fn parse_url(text: &str) -> Result<Url, EndpointError> {
         let bad = || EndpointError::BadUrl(plain(text));
         let url = Url::parse(text).map_err(|_| bad())?;
+        // Addresses are shown in errors and in the config, and a password would be with them.
         if !url.username().is_empty() || url.password().is_some() {
             return Err(EndpointError::Password);
         }
@@ -185,6 +186,7 @@ impl Endpoint {
         let mut url = self.base_url.clone();
         let path = url.path().trim_end_matches('/').to_owned();
         let root = match self.provider {
+            // The config may have the address with or without this part.
             Provider::Azure if path.contains("/openai") => path,
             Provider::Azure => format!("{path}/openai"),
             _ if is_versioned(&path) => path,
@@ -200,6 +202,7 @@ impl Endpoint {
     /// The model of a request that names none.
     pub(crate) fn model(&self) -> Result<&str, EndpointError> {
         let deployment = self.azure.deployment_name.as_deref();
+        // Azure knows a model by its deployment, whatever the model is called.
         let model = deployment.filter(|_| self.provider == Provider::Azure);
         model
             .or(self.model.as_deref())
@@ -224,6 +227,7 @@ impl Endpoint {
         for (name, value) in routes {
             if let Some(value) = value
                 .as_ref()
+                // No other provider should learn the key of an OpenClaw session.
                 .filter(|_| self.provider == Provider::OpenClaw)
             {
                 let bad = || EndpointError::BadHeader(name.to_owned());
@@ -233,6 +237,7 @@ impl Endpoint {
         let key = self.key.read()?;
         if let Some(key) = &key {
             let (name, value) = match self.provider {
+                // Azure takes `Authorization` for its own login tokens, and keys in this header.
                 Provider::Azure => (HeaderName::from_static("api-key"), key.clone()),
                 _ => (AUTHORIZATION, format!("Bearer {key}")),
             };
@@ -254,6 +259,7 @@ impl Key {
                 source,
             })?,
         };
+        // Files end with a newline, which no header may hold.
         match key.trim() {
             "" => Err(EndpointError::BadKey),
             key => Ok(Some(key.to_owned())),
@@ -262,6 +268,7 @@ impl Key {
 }
 
 fn read(path: &PathBuf) -> io::Result<String> {
+    // Before it is read, or a wrong file would fill the memory.
     if fs::metadata(path)?.len() > MAX_KEY {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -273,6 +280,7 @@ fn plain(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // The last `@` ends the password, which may hold others.
     let host = host.rsplit('@').next().unwrap_or_default();
     match scheme {
         "" => format!("{host}{path}"),

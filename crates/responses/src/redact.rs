@@ -47,6 +47,7 @@ impl Redactor {
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         let mut all = std::mem::take(&mut self.held);
         all.extend_from_slice(chunk);
+        // First, so that the end of one secret is not held as the beginning of another.
         self.mask(&mut all);
         let begun = self.secrets.iter().map(|it| begun(&all, it)).max();
         // The rest of a secret may come with the next chunk.
@@ -70,6 +71,8 @@ impl Redactor {
         for secret in &self.secrets {
             let mut at = 0;
             while let Some(found) = memmem::find(&bytes[at..], secret) {
+                // Of the same length, so that it can be done in place.
+                // offsets.
                 bytes[at + found..at + found + secret.len()].fill(MASK);
                 at += found + secret.len();
             }
@@ -93,6 +96,7 @@ fn is_secret(text: &str) -> bool {
 
 /// How many bytes at the end could be the beginning of a secret.
 fn begun(bytes: &[u8], secret: &[u8]) -> usize {
+    // Whole secrets are masked already. `is_secret` lets no empty one through.
     let longest = bytes.len().min(secret.len() - 1);
     let mut lengths = (1..=longest).rev();
     lengths

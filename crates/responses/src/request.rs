@@ -85,6 +85,7 @@ pub(crate) fn body(
         "stream": true,
         "input": input(endpoint.provider, &thread.messages, first)?,
     });
+    // Sent every time: providers do not carry instructions over from the previous response.
     if let Some(instructions) = instructions(&thread.messages, &thread.context) {
         body["instructions"] = instructions.into();
     }
@@ -94,6 +95,7 @@ pub(crate) fn body(
     if let Some(effort) = &conversation.effort {
         body["reasoning"] = json!({ "effort": effort });
     }
+    // After the effort, so that a client's own `reasoning` replaces it.
     for name in PASSED_ON {
         if let Some(value) = thread.props.get(*name).filter(|it| !it.is_null()) {
             body[*name] = value.clone();
@@ -106,6 +108,7 @@ pub(crate) fn body(
         // It tells conversations apart by their user.
         Provider::OpenClaw => body["user"] = conversation.name.as_str().into(),
         Provider::OpenAi | Provider::Azure | Provider::Custom => {
+            // Said in either case, because OpenAI keeps responses by default.
             body["store"] = endpoint.is_stateful.into();
         }
         Provider::HuggingFace => (),
@@ -125,6 +128,7 @@ fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Uns
             Err(UnsupportedInput::new(field, "is not a string"))
         }
     };
+    // What the client names wins over the config.
     if let Some(model) = prop("model")? {
         return Ok(model);
     }
@@ -140,6 +144,7 @@ fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Uns
 }
 
 fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, UnsupportedInput> {
+    // The first is the name that clients know from older interfaces.
     let names = ["max_tokens", "max_output_tokens"];
     let prop = |name| props.get(name).filter(|it| !it.is_null());
     let Some((name, value)) = names.iter().find_map(|it| Some((it, prop(*it)?))) else {
@@ -187,6 +192,7 @@ fn tools(endpoint: &Endpoint, tools: &[ToolDefinition]) -> Result<Value, Unsuppo
                 let field = format!("tools[{n}].parameters");
                 return Err(UnsupportedInput::new(field, "is not an object"));
             }
+            // A tool without parameters still needs a schema.
             None => json!({ "type": "object", "properties": {} }),
         };
         all.push(match is_nested {

@@ -70,6 +70,7 @@ impl Conversation {
 
     /// The response to continue, when nothing else is known.
     pub fn follow(&mut self, response: &str) {
+        // With more messages the client has sent the history itself, and it would be there twice.
         if self.previous.is_none() && self.thread.messages.len() == 1 {
             self.previous = Some((response.to_owned(), 0));
         }
@@ -91,6 +92,7 @@ impl Conversation {
         &self,
         endpoint: &Endpoint,
     ) -> Result<(Option<Value>, Value), UnsupportedInput> {
+        // Made in any case, because the provider may have forgotten the rest.
         let whole = body(endpoint, self, None)?;
         let next = self.next(endpoint);
         let short = next.map(|it| body(endpoint, self, Some(it))).transpose()?;
@@ -107,6 +109,7 @@ impl Conversation {
 /// None when the client has changed the story, or has nothing new, or leaves a call of the response open:
 /// providers refuse to continue from there, and a whole request leaves such calls out.
 fn known(messages: &[ThreadMessage], last: &LastResponse) -> Option<usize> {
+    // A run without a client, such as one from the command line, has no digest to compare.
     let client = last.client.as_ref()?;
     let sent = messages.get(..client.n_messages)?;
     if digest(sent) != client.digest {
@@ -123,6 +126,7 @@ fn known(messages: &[ThreadMessage], last: &LastResponse) -> Option<usize> {
                 text.push_str(content.as_deref().unwrap_or(""));
                 calls.extend(tool_calls.iter().map(|it| &it.id));
             }
+            // Clients may leave these out, so they prove nothing.
             MessageContent::Reasoning { .. } | MessageContent::Activity => (),
             MessageContent::Instructions(_)
             | MessageContent::User(_)
@@ -139,6 +143,7 @@ fn known(messages: &[ThreadMessage], last: &LastResponse) -> Option<usize> {
     calls.sort_unstable();
     let mut made: Vec<&String> = last.calls.iter().collect();
     made.sort_unstable();
+    // The client may have edited the answer, too.
     let is_same = text == last.text && calls == made;
     (is_same && !new.is_empty() && made.into_iter().all(is_answered)).then_some(n_known)
 }
@@ -147,6 +152,7 @@ fn known(messages: &[ThreadMessage], last: &LastResponse) -> Option<usize> {
 pub fn digest(messages: &[ThreadMessage]) -> String {
     let json = serde_json::to_vec(messages).expect("messages are plain data with string keys");
     let hash = Sha256::digest(&json);
+    // Half of it tells messages apart, and the digest is stored with every run.
     hash.iter().take(16).map(|it| format!("{it:02x}")).collect()
 }
 

@@ -91,6 +91,7 @@ impl AskLimit {
 
     /// The deadline in the event of an ask of this kind that is opened now.
     pub(crate) fn deadline(self, kind: AskKind, now: Timestamp) -> Deadline {
+        // A timeout beyond all dates is as good as none; it must not wrap into the past.
         let millis = i64::try_from(self.timeout.as_millis()).unwrap_or(i64::MAX);
         Deadline {
             at: now.plus_millis(millis),

@@ -160,6 +160,7 @@ impl Config {
     /// The ACP agent that the file has under this name.
     pub fn acp(&self, name: &str) -> Option<EngineConfig> {
         let section = format!("engines.acp.{name}");
+        // Every named agent has this key, so without it there is no such agent.
         self.find(&format!("{section}.program"))?;
         Some(self.section(&section))
     }
@@ -173,10 +174,12 @@ impl Config {
     /// The permissions of an engine. `unset` applies where nothing is configured: it depends on
     /// whether a client can be asked.
     pub fn permissions(&self, engine: &str, unset: Mode) -> Mode {
+        // Before all others: what holds for the user must not hold for the clients of a server.
         if let Some(mode) = self.on_server {
             return mode;
         }
         let skips = self.find(&format!("engines.{engine}.dangerously_skip_permissions"));
+        // `false` is the default, and leaves the choice to `permissions`.
         let skips = skips.filter(|it| it.value == Value::Switch(true));
         match nearer(skips, self.find_set("permissions")) {
             Some(it) if it.value == Value::Switch(true) => Mode::Allow,
@@ -219,6 +222,7 @@ impl Config {
 
     pub fn limits(&self) -> Limits {
         let seconds = |key| self.value(key).and_then(Value::seconds).unwrap_or_default();
+        // As everywhere in the config, 0 is no limit.
         let or_never = |key| Some(seconds(key)).filter(|it| !it.is_zero());
         Limits {
             start: or_never("start_timeout"),
@@ -269,6 +273,7 @@ impl Config {
         let text = |it: &str| self.text(&key(it)).map(str::to_owned);
         let list = |it: &str| self.list(&key(it)).to_vec();
         let tools = self.find(&key("allowed_tools"));
+        // The default is there to be shown; only `listed` uses it.
         let has_tools = tools.is_some_and(|it| it.origin != Origin::Default);
         let env = self.value(&key("env")).and_then(Value::table);
         EngineConfig {
@@ -280,6 +285,7 @@ impl Config {
             use_api_billing: match self.value(&key("use_api_billing")) {
                 Some(Value::Switch(true)) => Billing::Key,
                 Some(Value::Switch(false)) => Billing::Login,
+                // The text `auto`, or an engine without this key.
                 _ => Billing::Auto,
             },
             output_style: text("output_style"),
@@ -318,6 +324,7 @@ impl Config {
     fn set(&mut self, setting: Setting) {
         match self.settings.iter_mut().find(|it| it.key == setting.key) {
             Some(it) => *it = setting,
+            // Keys of named agents and endpoints are not in the table.
             None => self.settings.push(setting),
         }
     }

@@ -11,6 +11,7 @@ pub fn nearest<'a>(name: &str, offers: impl IntoIterator<Item = &'a str>) -> Opt
     let name = plain(name);
     let distance = |offer: &&str| strsim::osa_distance(&name, &plain(offer));
     let is_close = |offer: &&str| {
+        // One slip for every three letters: more would match unrelated short names.
         let is_near = distance(offer) <= offer.chars().count() / 3;
         is_near || strsim::jaro_winkler(&name, &plain(offer)) >= ALIKE
     };

@@ -73,6 +73,7 @@ impl RunOptions {
 
     /// How fast a recording is played.
     pub fn speed(&self) -> f64 {
+        // A speed of 0 would wait for ever, so it means the same as none.
         self.speed.filter(|it| *it > 0.0).unwrap_or(f64::INFINITY)
     }
 
@@ -80,6 +81,7 @@ impl RunOptions {
     /// its process are equal.
     pub fn fit(&self, other: &Self) -> bool {
         let of_process = |it: &Self| Self {
+            // These are linkspan's own business: the process does not know them.
             speed: None,
             ask_timeout: None,
             ask_default: None,

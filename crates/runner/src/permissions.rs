@@ -135,6 +135,7 @@ impl Mode {
     /// Whether this mode requires the role `approve` on a server. `has_list`: the caller names
     /// tools that may run without asking.
     pub fn needs_approval(self, has_list: bool) -> bool {
+        // A list lets tools run unasked in any mode, which only an approver may decide.
         has_list || self.info().needs_approval
     }
 }

@@ -52,8 +52,10 @@ pub fn decide(permissions: &Permissions, asked: &PendingAsk) -> PolicyDecision {
         return deny(format!("`{tool}` is not allowed here"));
     }
     let is_permission = asked.ask.kind == AskKind::Permission;
+    // A list names tools; it cannot approve a plan or answer a question.
     let is_listed = is_permission && is_listed(permissions, asked);
     match permissions.mode {
+        // Before the lists: in `plan` nothing is changed, whatever they allow.
         Mode::Plan if is_permission && can_change(asked.kind) => {
             deny("this is for planning: nothing may be changed".to_owned())
         }
@@ -80,12 +82,14 @@ fn is_listed(permissions: &Permissions, asked: &PendingAsk) -> bool {
 /// Whether the call names the files that it changes, and all of them are below the working directory.
 /// Links are followed, and folders that decide what programs run do not count.
 fn is_below_cwd(asked: &PendingAsk) -> bool {
+    // Resolved as the paths are, or a working directory behind a link would have nothing below it.
     let cwd = asked.cwd.as_ref().and_then(|it| it.canonicalize().ok());
     let Some(cwd) = cwd else {
         return false;
     };
     let paths = &asked.paths;
     let is_below = |path: &PathBuf| {
+        // An absolute path replaces the working directory in `join`, as it should.
         let real = real_path(&cwd.join(path));
         let inner = real.as_deref().and_then(|it| it.strip_prefix(&cwd).ok());
         inner.is_some_and(|it| {
@@ -93,6 +97,7 @@ fn is_below_cwd(asked: &PendingAsk) -> bool {
             !parts.any(|it| SPECIAL.iter().any(|name| it.as_os_str() == *name))
         })
     };
+    // A call that names no file may change any.
     !paths.is_empty() && paths.iter().all(is_below)
 }
 
@@ -105,6 +110,8 @@ fn real_path(path: &Path) -> Option<PathBuf> {
     let mut rest = Vec::new();
     let mut there = path;
     loop {
+        // The link itself, not what it leads to: a dangling one is there, and must not count as
+        // new.
         match there.symlink_metadata() {
             Ok(_) => break,
             Err(_) => {

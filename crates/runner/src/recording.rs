@@ -31,6 +31,7 @@ pub fn recognise(
         match input.read(&mut buf) {
             Ok(0) => break detector.end(),
             Ok(n) => {
+                // Kept, because the input may be a pipe, which cannot be read again.
                 head.extend_from_slice(&buf[..n]);
                 if let Some(verdict) = detector.push(&buf[..n]) {
                     break verdict;

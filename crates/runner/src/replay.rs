@@ -99,8 +99,10 @@ impl Replay {
             return Ok(());
         };
         self.has_times = true;
+        // The timed frame itself waits for its share as well.
         self.n_spread = at + 1;
         let now = self.ahead[at].at.unwrap_or_default();
+        // Recorded times may run backwards, which is no wait.
         let gap = (now - self.last.unwrap_or(now)).max(0.0);
         self.last = Some(now.max(self.last.unwrap_or(now)));
         let gap = Duration::try_from_secs_f64(gap).unwrap_or_default();
@@ -109,6 +111,7 @@ impl Replay {
     }
 
     fn scaled(&self, gap: Duration) -> Duration {
+        // A tiny speed gives more than a duration holds.
         Duration::try_from_secs_f64(gap.as_secs_f64() / self.speed).unwrap_or(FOREVER)
     }
 

@@ -51,6 +51,7 @@ impl Secrets {
                 secrets.extend(lines.filter(|it| it.len() >= MIN_LENGTH).map(str::to_owned));
             }
         }
+        // A secret that begins with a shorter one would leave its rest behind otherwise.
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         secrets.dedup();
         Self(secrets)
@@ -69,6 +70,7 @@ impl Secrets {
             return text;
         }
         let mut text = text.into_owned();
+        // From the end, so that the places before it stay right.
         for range in found.into_iter().rev() {
             text.replace_range(range, REDACTED);
         }
@@ -79,6 +81,7 @@ impl Secrets {
     pub(crate) fn trim_end(&self, text: &mut String) {
         let piece = |secret: &String| {
             let cuts = (MIN_PIECE..secret.len()).rev();
+            // `get`, because a cut may fall into the middle of a character.
             let mut pieces = cuts.filter_map(|at| secret.get(..at));
             pieces.find(|it| text.ends_with(it)).map(str::len)
         };
@@ -116,6 +119,7 @@ pub(crate) fn is_secret(name: &str) -> bool {
 
 /// Whether a variable of this name has a secret in it, now that it has this value.
 fn holds_secret(name: &str, value: &str) -> bool {
+    // A plain address is worth reading when the agent cannot reach it.
     if ends_with_one_of(name, ADDRESSES) {
         return !shapes::is_plain_address(value.trim());
     }
@@ -125,6 +129,7 @@ fn holds_secret(name: &str, value: &str) -> bool {
 }
 
 fn ends_with_one_of(name: &str, words: &[&str]) -> bool {
+    // The last word alone: `PASSWORD_STORE_DIR` and `KEY_FILE` name places, not secrets.
     let last = name.rsplit('_').next().unwrap_or_default();
     words.iter().any(|it| last.eq_ignore_ascii_case(it))
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 /// None without a home directory.
 pub fn state_folder() -> Option<PathBuf> {
     let strategy = choose_base_strategy().ok()?;
+    // Not every platform has a folder for state.
     let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
     Some(state.join("linkspan"))
 }
@@ -20,5 +21,6 @@ pub fn data_folder() -> Option<PathBuf> {
 
 /// A new id of a session: unique, and later ones sort behind earlier ones.
 pub fn new_id() -> String {
+    // Version 7 begins with the time.
     Uuid::now_v7().to_string()
 }

@@ -57,6 +57,7 @@ impl Stderr {
 
     /// Appends the lines that these bytes complete.
     pub fn feed(&mut self, bytes: &[u8], now: Instant, out: &mut Vec<StderrEvent>) {
+        // All of it, also the lines that come too fast to be shown: they may explain the failure.
         self.remember(bytes);
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, is_whole) = match piece.split_last() {
@@ -83,9 +84,11 @@ impl Stderr {
         let mut bytes: Vec<u8> = self.tail.iter().copied().collect();
         let mut is_cut = self.has_lost_head;
         if is_cut && let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            // The rest of a line that has lost its beginning would mislead.
             bytes.drain(..=end);
             is_cut = false;
         }
+        // Before the secrets: a sequence in the middle of one would hide it.
         let tail = without_colours(&String::from_utf8_lossy(&bytes));
         let mut tail = self.secrets.redact(&tail).into_owned();
         if is_cut {
@@ -104,6 +107,7 @@ impl Stderr {
 
     fn end_line(&mut self, now: Instant, out: &mut Vec<StderrEvent>) {
         let line = String::from_utf8_lossy(&self.line);
+        // Before the secrets: a sequence in the middle of one would hide it.
         let line = without_colours(line.trim_end());
         let mut line = self.secrets.redact(&line).into_owned();
         if self.is_cut {
@@ -116,6 +120,7 @@ impl Stderr {
             return;
         }
         let paid_until = self.paid_until.max(now) + INTERVAL;
+        // A token bucket that needs no timer: time that has passed pays for the lines.
         if paid_until > now + INTERVAL * BURST {
             self.n_left_out += 1;
             return;

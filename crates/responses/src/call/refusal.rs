@@ -27,6 +27,7 @@ impl Refusal {
         let read = async {
             while let Ok(Some(chunk)) = response.chunk().await {
                 body.extend_from_slice(&chunk);
+                // A body without an end must not fill the memory.
                 if body.len() > MAX_ERROR {
                     break;
                 }
@@ -45,6 +46,7 @@ impl Refusal {
     /// Whether the endpoint does not know the response it was asked to continue.
     pub(super) fn is_forgotten(&self, error: &CallError) -> bool {
         let is_bad = self.status == StatusCode::BAD_REQUEST;
+        // Only some use the code of the specification; the others are known by status and words.
         error.code == "previous_response_not_found"
             || self.status == StatusCode::NOT_FOUND
             || (is_bad && error.message.contains("previous_response_id"))
@@ -57,7 +59,9 @@ impl Refusal {
         if let Ok(seconds) = text.parse::<f64>() {
             return Duration::try_from_secs_f64(seconds).ok();
         }
+        // The header may be a date instead of a number.
         let at = httpdate::parse_http_date(text).ok()?;
+        // A date that has passed is no wait.
         Some(at.duration_since(SystemTime::now()).unwrap_or_default())
     }
 }

@@ -70,6 +70,7 @@ fn part(
     let data_url = || format!("data:{};base64,{value}", mime_type.unwrap_or_default());
     let mut part = json!({ "type": kind });
     match (provider, media, is_url) {
+        // OpenClaw wants a `source` object where the specification has single fields.
         (Provider::OpenClaw, _, _) => {
             let mut inner = match is_url {
                 true => json!({ "type": "url", "url": value }),
@@ -80,6 +81,7 @@ fn part(
             part["source"] = inner;
         }
         (_, Media::Image, true) => part["image_url"] = json!(value),
+        // The schema has no field for image data, but takes it as an address.
         (_, Media::Image, false) => part["image_url"] = json!(data_url()),
         (_, _, true) => {
             part["file_url"] = json!(value);

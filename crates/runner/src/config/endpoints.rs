@@ -58,11 +58,13 @@ impl EndpointSection<'_> {
             provider,
             model: text("model").or_else(|| self.config.text("model").map(str::to_owned)),
             key: match (text("api_key_env"), text("api_key_file")) {
+                // With both, the variable wins.
                 (Some(name), _) => Key::Variable(name),
                 (None, Some(path)) => Key::File(path.into()),
                 (None, None) => Key::None,
             },
             headers: (self.value("headers").table().cloned()).unwrap_or_default(),
+            // Hugging Face keeps no responses, whatever the config asks for.
             is_stateful: self.is_on("stateful") && provider.keeps_responses(),
             max_retries: match *self.value("max_retries") {
                 Value::Count(it) => it,

@@ -44,6 +44,7 @@ impl File {
     pub(super) fn text(&self) -> Result<Option<String>, Error> {
         match fs::read_to_string(&self.path) {
             Ok(text) => Ok(Some(text)),
+            // A file that the user has named and that is missing is a mistake, not an empty config.
             Err(err) if err.kind() == ErrorKind::NotFound && !self.is_named => Ok(None),
             Err(source) => Err(Error::Read {
                 path: self.path.clone(),
@@ -189,6 +190,7 @@ impl Document<'_> {
     ) -> Result<(), Error> {
         let key = keys::full(table.path, name.get_ref());
         let written = keys::full(table.written, name.get_ref());
+        // By the path of the table of keys, which has `NAME` where the file has the user's name.
         let inner = keys::full(table.section.path, name.get_ref());
         if let Some(section) = PROVIDERS.iter().find(|it| it.path == inner) {
             return self.section(&key, &written, section, content);
@@ -199,6 +201,7 @@ impl Document<'_> {
             return Err(self.unknown(written, known, name));
         };
         let line = self.line(name.span().start);
+        // TOML finds equal keys itself, but not that `[claude]` is `[engines.claude]`.
         if let Some((other, other_line)) = self.written.get(&key) {
             return Err(Error::Twice {
                 path: self.path.to_owned(),
@@ -240,6 +243,7 @@ impl Document<'_> {
             err
         };
         let text = |it: &TableContent<'_>| match it.get_ref() {
+            // Arguments and variables cannot hold a NUL; the start would fail much later.
             DeValue::String(text) if !text.contains('\0') => Ok(text.to_string()),
             _ => Err(wrong(it)),
         };
@@ -263,6 +267,7 @@ impl Document<'_> {
                 Value::from_text(row.kind, it.as_str()).ok()
             }
             (ValueKind::Number | ValueKind::Size, DeValue::Integer(it)) => {
+                // TOML has hexadecimal, octal and binary numbers, too.
                 let number = u64::from_str_radix(it.as_str(), it.radix());
                 number.ok().map(Value::Number)
             }
@@ -364,6 +369,7 @@ fn integer(it: &DeInteger<'_>) -> Option<f64> {
 fn found(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(it) if it.len() <= 40 => format!("{it:?}"),
+        // It may be a key in the wrong place, which an error should not repeat.
         DeValue::String(_) => "a long string".to_owned(),
         DeValue::Integer(it) => it.as_str().to_owned(),
         DeValue::Float(it) => it.as_str().to_owned(),

@@ -129,6 +129,7 @@ pub(super) fn duration(seconds: f64) -> Option<Duration> {
     const A_YEAR: f64 = 366.0 * 86_400.0;
     Duration::try_from_secs_f64(seconds)
         .ok()
+        // Such a time can be added to any moment; a larger one might overflow the clock.
         .filter(|_| seconds <= A_YEAR)
 }
 

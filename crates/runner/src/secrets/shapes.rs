@@ -95,6 +95,7 @@ fn key(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
         let n = length(rest, is_key);
         let is_mixed = |it: u8| it.is_ascii_digit() || it.is_ascii_uppercase();
         let is_word = WORDLIKE.contains(prefix) && !rest[..n].bytes().any(is_mixed);
+        // Prefixes such as `ya29.` hold a dot, so a key may end behind its first word.
         (n >= *min && !is_word).then_some(start..(start + prefix.len() + n).max(end))
     };
     SHAPES.iter().find_map(fits)
@@ -127,6 +128,7 @@ fn password(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
     let rest = text[end..].strip_prefix("://")?;
     let is_authority = |it: u8| !it.is_ascii_whitespace() && !b"/?#\"'<>`".contains(&it);
     let authority = &rest[..length(rest, is_authority)];
+    // The last one, because a password may hold `@` unescaped.
     let (user, _) = authority.rsplit_once('@')?;
     let (_, password) = user.split_once(':')?;
     let from = end + "://".len();
@@ -136,6 +138,7 @@ fn password(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
 /// Whether an address gives nothing away: no name, no password, no question, and no long word in its
 /// path that could be a key.
 pub(super) fn is_plain_address(value: &str) -> bool {
+    // Without a scheme it may be anything, a bare key too.
     let Some((scheme, rest)) = value.split_once("://") else {
         return false;
     };

@@ -286,7 +286,7 @@ impl Exchange {
 
     fn refused(&self, refusal: &Refusal) -> Result<Attempt, CallError> {
         let error = self.error(refusal);
-        // Only a short request can be forgotten, so this happens once at most.
+        // Only a short request relies on the provider's memory, so this happens once at most.
         if self.short.is_some() && refusal.is_forgotten(&error) {
             return Ok(Attempt::Forgotten);
         }

@@ -72,7 +72,6 @@ impl Redactor {
             let mut at = 0;
             while let Some(found) = memmem::find(&bytes[at..], secret) {
                 // Of the same length, so that it can be done in place.
-                // offsets.
                 bytes[at + found..at + found + secret.len()].fill(MASK);
                 at += found + secret.len();
             }

@@ -128,7 +128,6 @@ fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Uns
             Err(UnsupportedInput::new(field, "is not a string"))
         }
     };
-    // What the client names wins over the config.
     if let Some(model) = prop("model")? {
         return Ok(model);
     }

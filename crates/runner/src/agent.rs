@@ -175,8 +175,7 @@ impl Agent {
                 let source = Source::process(&launch, &guard, tag)?;
                 dialogue.open(&mut outbox);
                 if let Some(prompt) = prompt {
-                    // The reader sees every line that is sent, so the prompt comes back as an
-                    // event.
+                    // The reader sees what is sent, so the prompt comes back as an event.
                     live.set_prompt(&prompt.text, true);
                     dialogue.prompt(&prompt, &mut outbox);
                 }
@@ -266,8 +265,7 @@ impl Agent {
             LockStep::Acquired => return self.step_result(),
             LockStep::Busy => return Step::SessionBusy,
         }
-        // The caller has published the last events of the run by now, so others may use the
-        // session.
+        // The last events of the run are published by now, so others may use the session.
         self.release_idle_lock();
         self.reacquire_lock();
         let deadline = self.deadline();
@@ -287,8 +285,7 @@ impl Agent {
             }
             SourceEvent::None => (),
             SourceEvent::Deadline => self.on_deadline(),
-            // It never named its session. The output is still held: the next step emits it, then
-            // ends.
+            // It never named its session; what is held is emitted first, and then the end.
             SourceEvent::Exited if self.newest.is_some() => return Step::Found,
             SourceEvent::Exited => return self.finish(sink),
         }

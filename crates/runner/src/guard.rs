@@ -170,8 +170,7 @@ impl ParentWatch {
     }
 
     fn must_kill(&self) -> bool {
-        // A process whose parent dies gets another one, so a different parent means that linkspan
-        // is gone.
+        // An orphan gets another parent, so a different one means that linkspan is gone.
         self.kill.load(Ordering::SeqCst) || getppid() != Some(self.parent)
     }
 

@@ -110,8 +110,7 @@ fn real_path(path: &Path) -> Option<PathBuf> {
     let mut rest = Vec::new();
     let mut there = path;
     loop {
-        // The link itself, not what it leads to: a dangling one is there, and must not count as
-        // new.
+        // Of the link itself: a dangling one is there, and must not pass for a new file.
         match there.symlink_metadata() {
             Ok(_) => break,
             Err(_) => {

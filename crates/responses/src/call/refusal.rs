@@ -59,7 +59,6 @@ impl Refusal {
         if let Ok(seconds) = text.parse::<f64>() {
             return Duration::try_from_secs_f64(seconds).ok();
         }
-        // The header may be a date instead of a number.
         let at = httpdate::parse_http_date(text).ok()?;
         // A date that has passed is no wait.
         Some(at.duration_since(SystemTime::now()).unwrap_or_default())

@@ -34,8 +34,7 @@ impl Agent {
     /// When the next ask will have waited for too long.
     pub(super) fn next_overdue(&self) -> Option<Instant> {
         let is_known = |it: &PendingAsk| self.overdue.iter().any(|id| it.ask.id.as_str() == id);
-        // A deadline that has passed would end every wait at once, until the caller settles the
-        // ask.
+        // A deadline that has passed would end every wait at once until the ask is settled.
         let unknown = self.live.due().filter(|(it, ..)| !is_known(it));
         unknown.map(|(_, at, _)| at).min()
     }

@@ -38,9 +38,9 @@ pub(super) enum SessionLock {
 impl SessionLock {
     fn is_of(&self, native: &str) -> bool {
         match self {
+            // A lock for reading does not cover an agent that writes the same session.
             Self::Held {
                 session, is_read, ..
-            // A lock for reading does not cover an agent that writes the same session.
             } => session == native && !is_read,
             Self::Idle { session, .. } => session == native,
         }
@@ -185,8 +185,7 @@ impl Agent {
                     is_read: false,
                 });
             }
-            // The prompt is sent all the same: without locks agents work as well, only not as
-            // safely.
+            // The prompt is sent all the same: an agent works without a lock, too, if less safely.
             Err(err) => _ = self.not_held(sink, &err),
         }
         if let Some(prompt) = self.waiting.take() {

@@ -58,7 +58,6 @@ impl EndpointSection<'_> {
             provider,
             model: text("model").or_else(|| self.config.text("model").map(str::to_owned)),
             key: match (text("api_key_env"), text("api_key_file")) {
-                // With both, the variable wins.
                 (Some(name), _) => Key::Variable(name),
                 (None, Some(path)) => Key::File(path.into()),
                 (None, None) => Key::None,

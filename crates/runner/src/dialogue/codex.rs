@@ -104,8 +104,7 @@ impl Codex {
     fn on_result(&mut self, asked: CodexRequest, result: Params<'_>, out: &mut Outbox) {
         match asked {
             CodexRequest::Initialize => {
-                // The handshake of the app server ends with this; only then is it asked for
-                // anything.
+                // The app server takes other requests only after this end of the handshake.
                 self.rpc.notify("initialized", None::<()>, out);
                 match self.key.take() {
                     Some(key) => self.log_in(&key, out),

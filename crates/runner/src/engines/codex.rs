@@ -182,8 +182,7 @@ fn mcp_server(it: &mut Invocation, n: usize, server: &McpServer) -> Result<(), E
             of.insert("url".to_owned(), string(url));
             let mut names = toml::Table::new();
             for (at, (header, value)) in headers.iter().enumerate() {
-                // The ending makes it a token to Codex, which keeps those from the commands that it
-                // runs.
+                // By this ending Codex keeps the variable from the commands that it runs.
                 let name = format!("LINKSPAN_MCP_{n}_{at}_TOKEN");
                 it.env(&name, value);
                 names.insert(header.clone(), toml::Value::String(name));

@@ -148,8 +148,7 @@ impl Login {
         let Some(any) = self.keys.iter().find_map(key).filter(|_| self.has_billing) else {
             return KeyUse::Nothing;
         };
-        // A key in the engine's own `env` was put there for this agent, so there is nothing to
-        // guess.
+        // A key in the engine's own `env` was put there for this agent on purpose.
         if seen.own(any.name).is_some() {
             return KeyUse::Wanted(any);
         }

@@ -52,8 +52,7 @@ impl Recording {
     /// A bundled one by its name; anything else is a file, as is a name with `./` before it.
     pub fn new(value: &str) -> Self {
         match REPLAYS.iter().find(|it| it.name == value) {
-            // A bundled name wins over a file of that name, so that it means the same in every
-            // folder.
+            // It wins over a file of that name, so that it means the same in every folder.
             Some(replay) => Self::Bundled(replay),
             None => Self::File(value.into()),
         }

@@ -114,7 +114,7 @@ impl StampingSink<'_> {
         if is_known {
             let run = announced.run.clone();
             self.live.observe(event, self.now);
-            // `observe` has set the reader's id, under which nobody knows the run.
+            // `observe` has set the reader's id of the run, which no client knows.
             self.live.run = Some(run);
         }
         is_known

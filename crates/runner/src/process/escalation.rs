@@ -71,8 +71,7 @@ impl Escalation {
     /// The step that is due, once.
     pub fn step(&mut self, now: Instant) -> Option<EscalationStep> {
         let (_, step) = self.next.filter(|(at, _)| *at <= now)?;
-        // Counted from now and not from when it was due, so that a late step shortens no grace
-        // period.
+        // Counted from now, so that a step that comes late shortens no grace period.
         self.next = match step {
             EscalationStep::Interrupt => Some((now + self.interrupted, EscalationStep::Terminate)),
             EscalationStep::Terminate => Some((now + self.terminated, EscalationStep::Kill)),

@@ -28,8 +28,7 @@ pub fn find_program(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, No
     for candidate in candidates {
         match kind(&candidate) {
             FileKind::Program => return Ok(candidate),
-            // The search goes on, as a shell's does, but the file is worth naming if nothing else
-            // is found.
+            // The search goes on as in a shell, and the file is named if nothing else is found.
             FileKind::File => not_found.not_executable.push(candidate),
             FileKind::Nothing => (),
         }

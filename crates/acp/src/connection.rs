@@ -130,6 +130,7 @@ impl Connection {
                 self.on_notification(&method, params).await;
             }
             Ok(Some(Message::Answer { id, result })) => {
+                // Neither a method nor a result: no answer to us, and its sender may wait for one.
                 if result.as_ref().is_ok_and(|it| it.is_missing()) {
                     let refusal = rpc::refusal(Some(&id), &Error::no_method());
                     return self.send(refusal).await;
@@ -197,6 +198,7 @@ impl Connection {
                 let it: wire::OfSession = params.read()?;
                 let order = SessionCommand::Close { id: id.clone() };
                 let ordered = self.order(&it.session_id, order).await;
+                // No later command may reach it; the task ends by itself and answers the request.
                 if let Some(handle) = self.sessions.remove(&it.session_id) {
                     self.leaves(handle.task);
                 }
@@ -207,6 +209,7 @@ impl Connection {
                 let open = self.sessions.remove(&it.session_id);
                 let shared = self.shared.clone();
                 let task = stored_sessions::delete(shared, id.clone(), it.session_id, open);
+                // Its agent has to exit first: the other sessions must not wait for that.
                 self.leaves(tokio::spawn(task));
                 Ok(None)
             }
@@ -244,11 +247,13 @@ impl Connection {
 
     /// Its end is waited for, too.
     fn leaves(&mut self, task: JoinHandle<()>) {
+        // A client may open and close sessions for days: those that have ended need no handle.
         self.leaving.retain(|it| !it.is_finished());
         self.leaving.push(task);
     }
 
     async fn on_answer(&mut self, id: &str, result: Option<Value>) {
+        // The ids of our requests begin with the name of their session.
         if let Some((session, request)) = id.split_once('/') {
             let request = request.to_owned();
             // Ignore answers to unknown requests.
@@ -352,6 +357,7 @@ impl Connection {
             }
             err => Error::internal(error_chain(&err)),
         })?);
+        // The session answers by itself: ACP wants the whole history before the response.
         self.start(it.session_id.clone(), session);
         self.order(&it.session_id, reopen).await
     }

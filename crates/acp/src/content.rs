@@ -75,6 +75,7 @@ pub(crate) fn without_context(prompt: &str) -> &str {
         return prompt;
     }
     let is_embedded = |at: usize| {
+        // Users may write such a mark as well: an embedded text has a link to it before.
         let address = prompt[at + OPEN.len()..].split_once("\">\n").map(|it| it.0);
         address.is_some_and(|it| prompt[..at].contains(&format!("]({it})")))
     };

@@ -78,6 +78,7 @@ pub(crate) fn open(
     stats: Arc<Stats>,
 ) -> Pipes {
     let (inbound_tx, inbound) = mpsc::channel(MAX_INBOUND);
+    // A thread of its own: a blocked read cannot be cancelled, and would hold up the runtime's end.
     thread::spawn(move || read(input, &inbound_tx));
     let (outbound, outbound_rx) = mpsc::channel(MAX_OUTBOUND);
     let (done, written) = oneshot::channel();
@@ -104,6 +105,7 @@ fn read(mut input: impl Read, inbound: &mpsc::Sender<InboundLine>) {
         let n = match input.read(&mut buf) {
             Ok(n) => n,
             Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
+            // A pipe that cannot be read has ended for us.
             Err(_) => 0,
         };
         let mut pass = |frame: Frame<'_>| {
@@ -122,6 +124,7 @@ fn read(mut input: impl Read, inbound: &mpsc::Sender<InboundLine>) {
 
 fn write(mut output: impl Write, mut outbound: mpsc::Receiver<(Instant, Vec<u8>)>, stats: &Stats) {
     while let Some((first, mut lines)) = outbound.blocking_recv() {
+        // What has gathered during the last write goes out in one.
         while lines.len() < MAX_WRITE
             && let Ok((_, more)) = outbound.try_recv()
         {

@@ -47,6 +47,7 @@ impl Question {
             is_many: it["multiSelect"].as_bool().unwrap_or_default(),
         };
         let questions: Vec<FormField> = questions.iter().map(one).collect();
+        // A request for permission has to name a tool call, even if the question has none.
         let call = ask.item.as_ref().map_or(ask.id.as_str(), |it| it.as_str());
         (!questions.is_empty()).then(|| Self {
             id: ask.id.to_string(),
@@ -119,6 +120,7 @@ impl Question {
         {
             let field = json!({"type": "string", "title": "Something else"});
             properties.insert(OTHER.to_owned(), field);
+            // The free text is an answer without any choice.
             required.clear();
         }
         let message = match &*self.questions {
@@ -142,6 +144,7 @@ impl Question {
         let Some(result) = result else {
             return Some(skipped());
         };
+        // A form is answered by an action, a request for permission by an outcome.
         if result["action"] == "accept" {
             return Some(self.filled_in(&result["content"]).unwrap_or_else(skipped));
         }

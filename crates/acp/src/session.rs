@@ -176,10 +176,12 @@ impl Session {
         let selected = selected.map_err(|err| lifecycle::refused(err.into()))?;
         let options = config.options.clone();
         let is_root = rustix::process::geteuid().is_root();
+        // With it Claude Code lets root bypass the permissions, too.
         let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
         let choices = Choices::of(&engine, is_root && !is_boxed);
         let writer = writer(&shared, name, &cwd);
         let permissions = options.permissions(&config.settings, &engine, Mode::Ask);
+        // Nothing is kept before the first prompt, see `keep`.
         let mut worker = Worker::new(SessionLog::deferred(), permissions);
         worker.set_ask_limit(options.ask_limit(&config.settings, &engine));
         let mut session = Self {
@@ -201,6 +203,7 @@ impl Session {
             options,
             is_stale: false,
             offers: Offers::default(),
+            // Before the first prompt, which then does not wait for the agent's start.
             is_warming: true,
             turn: None,
             waiting: None,

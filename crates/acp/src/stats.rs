@@ -42,6 +42,7 @@ impl Stats {
     pub(crate) fn wrote(&self, n_bytes: usize, wait: Duration) {
         self.n_bytes.fetch_add(n_bytes as u64, Ordering::Relaxed);
         let micros = u64::try_from(wait.as_micros()).unwrap_or(u64::MAX);
+        // The number of binary digits: every digit doubles the time.
         let bucket = (u64::BITS - micros.leading_zeros()) as usize;
         self.waits[bucket.min(N_BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
     }

@@ -27,6 +27,7 @@ impl Histogram {
         let seconds = took.as_secs_f64();
         self.count += 1;
         self.seconds += seconds;
+        // Cumulative, as Prometheus counts: every bucket holds the smaller ones, too.
         for (count, bound) in self.within.iter_mut().zip(self.bounds) {
             *count += u64::from(seconds <= *bound);
         }

@@ -78,6 +78,7 @@ impl Shared {
     }
 
     pub(crate) fn trouble(&self) -> Option<String> {
+        // Shows a deleted store before the next append fails at it.
         let gone = self.config.journal.check().err();
         let gone = gone.map(|it| it.to_string());
         gone.or_else(|| self.trouble.borrow().clone())

@@ -451,6 +451,8 @@ impl Worker {
     }
 
     fn on_step(&mut self, step: Step) -> Progress {
+        // The agent of a busy session was ended and its events do not count; before `Found` there
+        // are none.
         if !matches!(step, Step::SessionBusy | Step::Found) {
             self.log.commit();
         }

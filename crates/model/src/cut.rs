@@ -15,6 +15,7 @@ pub fn json_boundary(inside: &[u8], limit: usize) -> usize {
     let mut is_after_high_surrogate = false;
     // From the start, because escapes have different lengths: from the middle, `\\u` could be either.
     while at <= limit {
+        // In bounds: the text is longer than `limit`.
         let byte = inside[at];
         // A character's later bytes and the second half of a surrogate pair belong to what precedes them.
         if byte & 0xC0 != 0x80 && !is_after_high_surrogate {

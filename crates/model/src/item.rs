@@ -17,6 +17,7 @@ use crate::tool::Tool;
 pub enum Item<'a> {
     Message(Message<'a>),
     Reasoning(Reasoning<'a>),
+    // Boxed: it is far larger than the others, and every item would be as large.
     Tool(Box<Tool<'a>>),
     Plan(Plan<'a>),
     Subagent(Subagent<'a>),

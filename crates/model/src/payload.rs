@@ -59,6 +59,7 @@ impl<'a> Raw<'a> {
     /// Any serializable value as JSON.
     pub fn of(value: &impl Serialize) -> Raw<'static> {
         let raw = serde_json::value::to_raw_value(value)
+            // Maps with keys that are no strings fail; an event is worth more than such a value.
             .or_else(|_| serde_json::value::to_raw_value(&()))
             .expect("null is JSON");
         Self::owned(raw)
@@ -317,6 +318,7 @@ fn unescape(json: &str, first: usize) -> Option<String> {
             b'b' => ('\u{8}', 2),
             b'f' => ('\u{c}', 2),
             b'u' => code_point(escape)?,
+            // Quotes, backslashes and slashes stand for themselves.
             it => (char::from(*it), 2),
         };
         text.push(char);
@@ -337,6 +339,7 @@ fn code_point(escape: &str) -> Option<(char, usize)> {
     match char::from_u32(first.into()) {
         Some(char) => Some((char, 6)),
         None => {
+            // Half of a surrogate pair is no character; the other half has to follow.
             let pair = [first, unit(&escape[6..])?];
             Some((char::decode_utf16(pair).next()?.ok()?, 12))
         }

@@ -42,6 +42,7 @@ pub(super) async fn delete(shared: Shared, id: Id, name: String, open: Option<Se
 async fn remove(shared: &Shared, name: &str, open: Option<SessionHandle>) -> Result<(), Error> {
     let was_open = open.is_some();
     if let Some(SessionHandle { orders, task }) = open {
+        // Without a sender the session's loop ends.
         drop(orders);
         // A panicked task has ended, too.
         task.await.ok();
@@ -76,10 +77,12 @@ pub(super) async fn list(
         let page = page.map_err(|err| Error::internal(error_chain(&err)))?;
         let here = page.sessions.into_iter().filter(|stored| {
             let cwd = stored.cwd.as_deref();
+            // In ACP every session of the list has a directory.
             cwd.is_some() && (it.cwd.is_none() || it.cwd.as_deref() == cwd.map(Path::new))
         });
         sessions.extend(here.map(info));
         after = page.next;
+        // The directory is filtered here: pages are read until an answer is full.
         if after.is_none() || sessions.len() >= PAGE as usize {
             return Ok(wire::SessionList {
                 sessions,

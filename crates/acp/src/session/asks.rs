@@ -46,6 +46,7 @@ impl Session {
             }
             is_asked
         });
+        // Answered in another place, or taken back: the client must not show it any longer.
         gone.iter().for_each(|it| self.withdraw(it));
         self.asks.seen.retain(|it| is_asked(it));
         self.asks.questions.retain(|it| is_asked(it.ask()));
@@ -75,6 +76,7 @@ impl Session {
         } else if let Some(at) = self.asks.written.iter().position(|it| it.ask == id) {
             self.lines.extend(self.asks.written.swap_remove(at).line);
         } else {
+            // The agent must not wait for an answer that cannot come.
             let message = "no one could be asked".to_owned();
             return self.worker.settle_or_deny(&id, &Answer::Deny { message });
         }
@@ -86,6 +88,7 @@ impl Session {
         let Asks {
             open, questions, ..
         } = &mut self.asks;
+        // It was withdrawn while the client answered.
         let Some(at) = open.iter().position(|it| it.request == request) else {
             return;
         };

@@ -40,6 +40,7 @@ impl Session {
             }
             "effort" if chosen == DEFAULT || self.choices.efforts.contains(&chosen) => {
                 let effort = (chosen != DEFAULT).then(|| chosen.to_owned());
+                // An agent takes its effort when it starts, so another one is needed.
                 let has_agent = self.worker.agent().is_some() || self.worker.is_starting();
                 self.is_stale |= has_agent && self.options.effort != effort;
                 self.options.effort = effort;
@@ -88,6 +89,7 @@ impl Session {
         let is_starting = self.worker.is_starting();
         match (self.worker.agent_mut(), &model) {
             (Some(agent), Some(model)) => self.is_stale |= !agent.set_model(model),
+            // Only a new agent goes back to its own default: it has no name to be set.
             (Some(_), None) => self.is_stale = true,
             (None, _) => self.is_stale |= is_starting,
         }
@@ -132,6 +134,7 @@ impl Session {
         let Some(mode) = self.agent_mode.take() else {
             return;
         };
+        // Claude Code reports `dontAsk` for two of these: the client's choice counts.
         let is_ours = matches!(self.mode(), Mode::Allow | Mode::Listed | Mode::Deny);
         let Some(mode) = self.choices.mode(&mode).filter(|_| !is_ours) else {
             return;

@@ -56,6 +56,7 @@ impl Session {
             guard: config.guard.clone(),
             locks: config.locks.clone(),
             holder: "linkspan acp".to_owned(),
+            // An error at once, not a prompt that waits in the editor without a word.
             no_wait: true,
         };
         let setup = hub::setup(&self.selected, &self.id, &request, around);
@@ -183,6 +184,7 @@ async fn prepare(mut setup: Setup, is_fork: bool) -> Result<Setup, StartError> {
             Ok(place) => place,
             Err(source) => return Err(StartError::Lock { session, source }),
         };
+        // An agent of our own is idle there: `branch` refuses a session at work.
         let others = place.held().filter(|it| it.pid != std::process::id());
         if let Some(held) = others.cloned() {
             return Err(StartError::Busy { session, held });

@@ -46,6 +46,7 @@ impl Session {
             }
             self.not_kept(reacquired.err());
         }
+        // The log may have been opened just now.
         self.worker.log_mut().set_longest_rest(FLUSH_INTERVAL);
         self.recall().await;
         self.turn = Some(Turn {
@@ -198,6 +199,7 @@ impl Session {
     async fn replay_history(&mut self) -> Result<(), Error> {
         self.flush_text();
         self.send().await;
+        // The history is read from the journal, so all of it has to be there.
         self.worker.log_mut().flush().await;
         let journal = self.shared.journal().await;
         let mut writer = writer(&self.shared, &self.name, &self.cwd);
@@ -208,6 +210,7 @@ impl Session {
         let replayed =
             history::replay(&*journal, &session, &mut writer, &self.shared.outbound).await;
         replayed.map_err(|err| Error::internal(error_chain(&err)))?;
+        // It knows what the client has been shown.
         self.writer = writer;
         Ok(())
     }

@@ -135,6 +135,7 @@ pub(crate) async fn acquire(
 ) -> Result<Lease> {
     match journal.acquire(session, owner, ttl, Takeover::Lapsed).await {
         Err(Error::Held { owner: dead, .. }) if is_dead(&dead) => {
+            // By name: if another process was faster, the session is no longer the dead owner's.
             let takeover = Takeover::Dead(dead);
             journal.acquire(session, owner, ttl, takeover).await
         }

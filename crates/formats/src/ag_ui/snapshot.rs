@@ -32,6 +32,7 @@ impl Snapshot {
         for message in messages.rev() {
             let mut json = to_json(message);
             is_cut |= shorten(message, &mut json);
+            // With the comma behind it.
             n_bytes += json.to_string().len() + 1;
             if n_bytes > MAX_ALL {
                 is_cut = true;

@@ -55,6 +55,7 @@ pub(super) fn kind(name: &str, input: &ToolInput<'_>) -> ToolKind {
         | "toolsearch" => ToolKind::Search,
         "webfetch" | "web_fetch" | "fetch" | "browser" | "browser_use" => ToolKind::Fetch,
         "websearch" | "web_search" | "google_web_search" => ToolKind::WebSearch,
+        // Claude Code lists `Task` among its tools and calls it `Agent`.
         "task"
         | "agent"
         | "delegate"

@@ -49,6 +49,7 @@ pub(super) fn title<'a>(
             .as_ref()
             .map(|url| Text::new(format!("Fetch {url}"))),
         ToolKind::WebSearch => (class.query.as_ref())
+            // Codex starts a search before its query is known.
             .filter(|it| !it.is_blank())
             .map(|query| Text::new(format!("Search \"{query}\""))),
         ToolKind::Task => filled(text(input.description))

@@ -16,12 +16,15 @@ object! {
             uuid = "uuid",
             timestamp = "timestamp",
             parent_tool_use_id = "parent_tool_use_id",
+            // By this a streamed piece is matched with its message.
             api_message_id = "api_message_id",
             // An object, or a string where the call failed.
             tool_use_result = "tool_use_result",
             tool_result_meta = "tool_result_meta",
+            // Claude Code speaks to its model: these are not the user's words.
             is_synthetic = "isSynthetic",
             is_replay = "isReplay",
+            // Such a message looks like an answer, and is none.
             is_api_error_message = "is_api_error_message",
             aborted = "aborted",
             // The Agent SDKs' messages have these at the top, and `content`.

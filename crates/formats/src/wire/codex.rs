@@ -34,6 +34,7 @@ object! {
         r#type: Str<'a> = "type",
         status: Str<'a> = "status",
         text: Any<'a> = "text",
+        // A `commentary` is never the answer.
         phase: Any<'a> = "phase",
         message: Any<'a> = "message",
         /// The parts of a user's message, or of reasoning.
@@ -45,6 +46,7 @@ object! {
         aggregated_output_camel: Any<'a> = "aggregatedOutput",
         exit_code: Num = "exit_code",
         exit_code_camel: Num = "exitCode",
+        // Only the app server has diffs in them.
         changes: Any<'a> = "changes",
         server: Str<'a> = "server",
         tool: Str<'a> = "tool",
@@ -187,6 +189,7 @@ object! {
     }
 
     TokenUsage {
+        // Counts the whole thread, also what came before it was resumed.
         total: Any<'a> = "total",
         last: Any<'a> = "last",
     }

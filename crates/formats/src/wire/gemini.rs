@@ -14,11 +14,13 @@ object! {
         // `message`
         role: Str<'a> = "role",
         content: Any<'a> = "content",
+        // Answers come in pieces only: no line has a whole one.
         delta: Flag = "delta",
         // `tool_use`, `tool_result`
         tool_name: Str<'a> = "tool_name",
         tool_id: Str<'a> = "tool_id",
         parameters: Any<'a> = "parameters",
+        // Empty or absent for files that were read or written.
         output: Any<'a> = "output",
         // `tool_result`, `result`
         status: Str<'a> = "status",

@@ -64,6 +64,7 @@ object! {
         // `tool`
         tool: Str<'a> = "tool",
         call_id: Str<'a> = "callID",
+        // `run` prints a call when it has ended: there is no line for its start.
         state: Boxed<State<'a>> = "state",
         // `step-finish`
         reason: Str<'a> = "reason",
@@ -107,9 +108,12 @@ object! {
 
     /// What a tool reports besides its output.
     Metadata {
+        // A command that failed is `completed` as well: only its exit code tells.
         exit: Num = "exit",
         output: Any<'a> = "output",
+        // Of the sub-agent that `task` has started.
         session_id: Str<'a> = "sessionId",
+        // Only this tells a new file from one that was written over.
         exists: Flag = "exists",
         diff: Any<'a> = "diff",
         filediff: Boxed<FileDiff<'a>> = "filediff",

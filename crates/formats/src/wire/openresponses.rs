@@ -25,16 +25,19 @@ object! {
             part = "part",
             text = "text",
             refusal = "refusal",
+            // LM Studio sends no pieces of them, only the whole.
             arguments = "arguments",
             input = "input",
             summary_index = "summary_index",
             annotation = "annotation",
             annotation_index = "annotation_index",
             error = "error",
+            // OpenAI's SDK also knows errors whose fields stand at the top.
             code = "code",
             message = "message",
         ]
         r#type: Str<'a> = "type",
+        // GitHub Copilot gives one item another id with every event.
         item_id: Str<'a> = "item_id",
         item: Boxed<Item<'a>> = "item",
         response: Boxed<Response<'a>> = "response",

@@ -262,6 +262,7 @@ fn fence(language: &str, text: &str, out: &mut Vec<u8>) {
         run = if it == b'`' { run + 1 } else { 0 };
         longest = longest.max(run);
     }
+    // Fewer than three are no fence.
     let fence = "`".repeat(longest.max(2) + 1);
     put!(out, "{fence}{language}\n{}\n{fence}\n\n", safe.trim_end());
 }
@@ -289,6 +290,7 @@ fn usage(foot: &Footer<'_>, out: &mut Vec<u8>) {
     put!(out, "| Model | Input | Cached | Output | Cost |\n");
     put!(out, "| --- | ---: | ---: | ---: | ---: |\n");
     for row in &totals.rows {
+        // A line end would end the row of the table.
         let model = plain(&row.model.replace('\n', " "));
         put!(out, "| {model} | {} |\n", row.cells().join(" | "));
     }

@@ -55,6 +55,7 @@ impl SessionSummary {
     pub(crate) fn update(&mut self, now: Self, has_mode: bool) -> Option<String> {
         let mut news = Vec::new();
         let mut take = |old: &mut Option<String>, new: Option<String>| {
+            // A later report may know less than the first.
             if new.is_some() && *old != new {
                 news.extend(new.clone());
                 *old = new;

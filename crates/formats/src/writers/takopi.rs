@@ -204,7 +204,9 @@ impl Takopi {
             // Takopi resumes the session that the `result` frame names.
             self.learn_from_result(ended);
         }
+        // The session may have become known with the end only.
         self.started(out);
+        // Every action that was started is completed before its run.
         self.left_open(out);
         match self.profile {
             TakopiProfile::Upstream => self.upstream_end(ended, out),

@@ -213,6 +213,7 @@ impl<L: Layout> Transcript<L> {
                 resume: self.resume_hint(),
             },
         };
+        // The new session has done nothing yet.
         self.can_resume = false;
         let session = self.session.insert(now);
         self.layout.session(session, change, out);

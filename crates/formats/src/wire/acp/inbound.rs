@@ -54,16 +54,20 @@ object! {
     Outcome {
         session_id: Str<'a> = "sessionId",
         stop_reason: Str<'a> = "stopReason",
+        // Unstable in the schema, but the adapters for Claude Code and Codex send it.
         usage: Any<'a> = "usage",
         outcome: Any<'a> = "outcome",
         action: Str<'a> = "action",
         content: Any<'a> = "content",
         protocol_version: Num = "protocolVersion",
         agent_info: AgentInfo<'a> = "agentInfo",
+        // The name of `agentInfo` in the draft of version 2.
         info: AgentInfo<'a> = "info",
         modes: Modes<'a> = "modes",
+        // Of agents from before there were config options.
         models: Models<'a> = "models",
         config_options: List<ConfigOption<'a>> = "configOptions",
+        // In version 2 a prompt is answered with this at once, and its turn goes on.
         message_id: Str<'a> = "messageId",
         meta: Any<'a> = "_meta",
     }
@@ -117,10 +121,12 @@ object! {
         message_id: Str<'a> = "messageId",
         tool_call_id: Str<'a> = "toolCallId",
         title: Any<'a> = "title",
+        // Copilot, Qwen Code, OpenCode and Gemini leave it out.
         name: Str<'a> = "name",
         kind: Str<'a> = "kind",
         status: Str<'a> = "status",
         locations: Any<'a> = "locations",
+        // Qwen Code sends `{}` here, and the input with its request for a permission.
         raw_input: Any<'a> = "rawInput",
         raw_output: Any<'a> = "rawOutput",
         entries: Any<'a> = "entries",
@@ -135,6 +141,7 @@ object! {
         compaction_id: Str<'a> = "compactionId",
         summary: Any<'a> = "summary",
         error: Any<'a> = "error",
+        // In version 2 the end of a turn is a change of state.
         state: Str<'a> = "state",
         stop_reason: Str<'a> = "stopReason",
         updated_at: Str<'a> = "updatedAt",
@@ -166,6 +173,7 @@ object! {
         content: Any<'a> = "content",
         path: Any<'a> = "path",
         old_text: Any<'a> = "oldText",
+        // OpenHands stores the blocks of an ACP agent in snake case.
         old_text_snake: Any<'a> = "old_text",
         new_text: Any<'a> = "newText",
         new_text_snake: Any<'a> = "new_text",

@@ -60,6 +60,7 @@ object! {
 
     Message {
         role: Str<'a> = "role",
+        // The SDK takes a plain string as well.
         content: Words<'a, Content<'a>> = "content",
         reasoning_content: Any<'a> = "reasoning_content",
         thinking_blocks: List<ThinkingBlock<'a>> = "thinking_blocks",
@@ -85,6 +86,7 @@ object! {
     }
 
     ToolCall {
+        // Holds what the model adds to an action, such as its `summary`.
         arguments: Any<'a> = "arguments",
     }
 
@@ -100,6 +102,7 @@ object! {
     Observation {
         kind: Str<'a> = "kind",
         content: Words<'a, Content<'a>> = "content",
+        // A command that exits with another code than 0 does not set it.
         is_error: Flag = "is_error",
         tool_name: Any<'a> = "tool_name",
         tool: Any<'a> = "tool",
@@ -153,6 +156,7 @@ object! {
 
     TokenUsage {
         model: Str<'a> = "model",
+        // Holds cached tokens for OpenHands' own models, but not for agents that it runs over ACP.
         prompt_tokens: Num = "prompt_tokens",
         completion_tokens: Num = "completion_tokens",
         cache_read_tokens: Num = "cache_read_tokens",

@@ -38,6 +38,7 @@ impl Acp {
 
     /// Tells how full the context is, if that is known.
     fn send_usage(&mut self, out: &mut Vec<u8>) -> bool {
+        // ACP requires both.
         let (Some(used), Some(size)) = (self.context.used, self.context.size) else {
             return false;
         };
@@ -152,6 +153,7 @@ impl ContextWindow {
         let tokens = &usage.tokens;
         let output = tokens.output.unwrap_or_default();
         let used = Some(tokens.all_input().saturating_add(output));
+        // The same numbers again are not worth an update.
         self.is_sent &= used == self.used;
         self.used = used;
         if self.model.as_deref() != usage.model.as_deref() {

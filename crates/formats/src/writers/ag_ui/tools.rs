@@ -138,6 +138,7 @@ impl Items {
         let blocks = blocks(&result.content);
         if result.content.get().len() > MAX_RESULT {
             losses.count("cut tool result");
+            // Cut JSON would be no JSON, so the parts become one text first.
             return wire::Content::Text(beginning(&flat(blocks, losses)));
         }
         // Clients of any version understand a plain text.

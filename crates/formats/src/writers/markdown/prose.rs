@@ -25,6 +25,7 @@ pub(super) fn contained(text: &str) -> String {
             None => return text,
         }
     }
+    // Nothing inside a fence is markup.
     let mut fenced = Vec::new();
     super::fence("markdown", &text, &mut fenced);
     let fenced = String::from_utf8_lossy(&fenced);
@@ -41,12 +42,14 @@ fn mended(text: &str) -> Option<String> {
                 let html = text.get(range.clone()).unwrap_or_default();
                 signs.extend(html.match_indices('<').map(|(at, _)| range.start + at));
             }
+            // Only a fence that reaches the end can be an open one.
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) if range.end == text.len() => {
                 fence = text.get(range).and_then(missing);
             }
             _ => (),
         }
     }
+    // A fence is closed only when no HTML is left: without it the text may be read differently.
     if signs.is_empty() {
         return fence.map(|fence| format!("{text}\n{fence}"));
     }

@@ -190,7 +190,7 @@ impl OpenHands {
             accumulated_cost: cost_usd,
             accumulated_token_usage: TokenUsage {
                 model,
-                // Without what came from a cache: the SDK takes either way of counting.
+                // Without cached tokens, as OpenHands counts for agents that it runs over ACP.
                 prompt_tokens: tokens.input,
                 completion_tokens: tokens.output.unwrap_or_default(),
                 cache_read_tokens: tokens.cache_read,

@@ -47,6 +47,7 @@ impl OpenHands {
         }
         self.lanes[lane].push_text(message.text.clone().into_owned(), status);
         self.held_more(lane, out);
+        // Without a name for its response, nothing can be added to this text.
         if group.is_none() {
             self.pause(lane, out);
         }

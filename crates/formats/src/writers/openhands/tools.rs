@@ -24,6 +24,7 @@ pub(super) fn call<'a>(tool: &'a Tool<'_>) -> ToolCall<'a> {
         id: tool.id.as_str(),
         name: &tool.name,
         arguments: arguments(tool),
+        // Required; the other value is for OpenAI's Responses API.
         origin: "completion",
     }
 }

@@ -267,6 +267,7 @@ impl Takopi {
         let level = match notice.level {
             Level::Debug => return self.losses.count("debug notice"),
             Level::Info => return self.losses.count("info notice"),
+            // To takopi's Codex runner, whatever ends nothing is a warning.
             Level::Warning | Level::Error => wire::Level::Warning,
         };
         match codex_source(notice) {
@@ -347,6 +348,7 @@ impl Takopi {
         }
         let is_completed = ended.outcome == Outcome::Completed;
         let completed = wire::Completed {
+            // Codex counts nothing for a turn that failed.
             usage: usage(ended).filter(|_| is_completed),
             ..self.completed(end::answer(ended), error)
         };

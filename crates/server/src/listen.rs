@@ -269,6 +269,7 @@ async fn serve(
         request.extensions_mut().insert(Arc::clone(&who.1));
         router.clone().call(request)
     });
+    // Not `axum::serve`: its accept loop has neither TLS nor time limits.
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)

@@ -179,6 +179,7 @@ impl OwnPaths {
                 if n_entries > MAX_ENTRIES {
                     return false;
                 }
+                // It does not follow links, so that a loop of them cannot keep this walk going.
                 match entry.metadata() {
                     Ok(found) if found.is_dir() => folders.push(entry.path()),
                     Ok(found) if (found.dev(), found.ino()) == wanted => return true,
@@ -226,6 +227,7 @@ fn matches_name(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((before, after)) => {
+            // The two ends must not overlap.
             name.len() >= before.len() + after.len()
                 && name.starts_with(before)
                 && name.ends_with(after)

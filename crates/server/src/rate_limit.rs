@@ -90,6 +90,7 @@ impl AuthRateLimit {
     fn peers(&self, now: Instant) -> MutexGuard<'_, HashMap<IpAddr, PeerFailures>> {
         let mut peers = self.0.lock().expect("no panic while holding the lock");
         if peers.len() >= MAX_PEERS {
+            // Only when it is full: it goes through all of them while others wait for the lock.
             peers.retain(|_, it| now.saturating_duration_since(it.since) < WINDOW);
         }
         peers

@@ -320,6 +320,7 @@ fn make_private(dir: &Path) -> Result<(), TokenError> {
 fn first(path: &Path) -> Result<(Secret, bool), TokenError> {
     let failed = |err| read_failed(path, err);
     match fs::metadata(path) {
+        // Refused and not mended: the token may have been read already.
         Ok(found) if found.mode() & 0o077 != 0 => Err(TokenError::Exposed(path.to_owned())),
         Ok(_) => {
             let text = fs::read_to_string(path).map_err(failed)?;
@@ -371,6 +372,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file: File = OpenOptions::new()
         .write(true)
         .create_new(true)
+        // From the start: with a later `chmod` others could read it for a moment.
         .mode(0o600)
         .open(&beside)?;
     file.write_all(bytes)?;

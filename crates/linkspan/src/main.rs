@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     if env::args_os().nth(1).is_some_and(|it| it == GUARD) {
         return runner::guard::main(env::args_os().skip(2));
     }
+    // `parse` would exit by itself, with clap's words and codes.
     let result = match Cli::try_parse() {
         Ok(cli) => run(&cli),
         Err(err) => {

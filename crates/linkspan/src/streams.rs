@@ -103,6 +103,7 @@ impl InputStream {
 
     /// When the recording was made; what comes through a pipe is made now.
     fn began(&self) -> Timestamp {
+        // Not `created`, which not every file system has.
         let written = self.regular().and_then(|it| it.modified().ok());
         written.unwrap_or_else(SystemTime::now).into()
     }

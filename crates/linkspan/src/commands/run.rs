@@ -41,6 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(id) = &args.attach {
         return store::runtime()?.block_on(attach::run(args, id, output, stops()?));
     }
+    // `/dev/tty` can be opened even if all output goes elsewhere and no question would be seen.
     let tty = is_attended().then(Tty::open).flatten();
     let plan = RunPlan::new(args, tty.is_some())?;
     store::runtime()?.block_on(follow(args, plan, output, tty, stops()?))

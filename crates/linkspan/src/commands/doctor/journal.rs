@@ -90,6 +90,7 @@ fn finding_text(path: &Path, report: &Report, findings: &mut Vec<Finding>) {
     for line in rows(&report.damaged) {
         findings.push(Finding::problem(ABOUT, line).hint(REPAIR));
     }
+    // The rows of an earlier version have no checksums yet.
     if report.is_whole() && report.version == report.known {
         findings.push(Finding::ok(
             ABOUT,

@@ -174,6 +174,8 @@ impl HttpBody for PlayBody {
             return Poll::Pending;
         }
         let Some(mark) = this.marks.as_slice().first().copied() else {
+            // By an error of the body the server closes the connection without the end of the
+            // response.
             let dropped = || Err(io::ErrorKind::ConnectionAborted.into());
             return Poll::Ready(this.is_dropped.then(dropped));
         };

@@ -104,6 +104,7 @@ impl Drop for Server {
 pub async fn serve(listener: TcpListener, stage: Playback) -> io::Result<()> {
     // A chunk is to leave when it is written. A socket that cannot do that is merely slower.
     let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
+    // One handler for all paths: Gemini's hold the model, and unknown ones are recorded too.
     axum::serve(listener, Router::new().fallback(respond).with_state(stage)).await
 }
 

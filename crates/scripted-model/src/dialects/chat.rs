@@ -29,6 +29,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             &Chunk::new(&id, call, ChatDelta::Other(message_json), finish_reason),
         );
     };
+    // The role has a first chunk of its own.
     once(frames, json!({"role": "assistant", "content": ""}), None);
     let mut n_calls = 0;
     for (index, block) in message.blocks.iter().enumerate() {

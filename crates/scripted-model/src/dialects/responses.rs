@@ -221,6 +221,7 @@ fn opened(block: &Block, item: &Value) -> Value {
         Block::Raw(_) => return item,
     };
     item[key] = empty;
+    // Reasoning has no status.
     if item["status"].is_string() {
         item["status"] = json!("in_progress");
     }

@@ -104,7 +104,7 @@ impl Codex {
     fn on_result(&mut self, asked: CodexRequest, result: Params<'_>, out: &mut Outbox) {
         match asked {
             CodexRequest::Initialize => {
-                // The app server takes other requests only after this end of the handshake.
+                // This ends the handshake of the app server; all other requests follow it.
                 self.rpc.notify("initialized", None::<()>, out);
                 match self.key.take() {
                     Some(key) => self.log_in(&key, out),

@@ -124,5 +124,6 @@ fn filled_in(answer: &Answer) -> Result<Value, NotSettled> {
 /// The id under which the reader emits the ask.
 fn ask_id(id: &Id) -> String {
     let text = id.text();
+    // The ACP writer of linkspan gives asks this prefix, which the reader takes off again.
     text.strip_prefix("ask-").unwrap_or(&text).to_owned()
 }

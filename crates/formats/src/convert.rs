@@ -54,6 +54,7 @@ impl Converter {
                 counts: &mut self.counts,
             },
         );
+        // The last line may have no line end: it is a frame before the reader hears of the end.
         self.framer.end(&mut |frame| sink.read(reader, frame));
         // An end is made up where there is none: it says nothing about the lines.
         let before = sink.counts.n_understood;

@@ -82,6 +82,7 @@ impl Detector {
         let mut framer = std::mem::take(&mut self.framer);
         framer.push(chunk, &mut |frame| self.frame(frame));
         self.framer = framer;
+        // Only the first chunk: the words that tell a stored file stand in its first lines.
         if self.n_bytes == 0 {
             self.stored = stored_by(chunk);
         }
@@ -116,6 +117,7 @@ impl Detector {
             self.is_document = text.starts_with(['{', '[']) && !is_json;
         }
         let mut claims = FORMATS.iter().filter(|it| (it.recognises)(&text));
+        // Two claims decide nothing: a later frame may be unmistakable, so the search goes on.
         match (claims.next(), claims.next()) {
             (Some(format), None) => self.found = Some(format),
             (Some(first), Some(second)) if self.claimants.is_empty() => {

@@ -232,6 +232,8 @@ pub fn settle(error: &mut RunError<'_>) {
 
 /// The same where the agent reported the HTTP status.
 pub fn settle_with(error: &mut RunError<'_>, status: Option<u16>) {
+    // Already settled, by a reader that knew the HTTP status: applied again the native word would
+    // be lost.
     if error.native.is_some() {
         return;
     }
@@ -240,6 +242,7 @@ pub fn settle_with(error: &mut RunError<'_>, status: Option<u16>) {
     };
     if code != error.code {
         let word = std::mem::replace(&mut error.code, Cow::Borrowed(code));
+        // A reader's own stand-in says nothing about the agent: it is not kept as the agent's word.
         error.native = Some(word).filter(|it| !OWN.contains(&&**it));
     }
 }
@@ -250,7 +253,9 @@ fn code_of(word: &str, status: Option<u16>, message: &str) -> Option<&'static st
     let in_word = word.strip_prefix("http_").and_then(|it| it.parse().ok());
     let exact = CODES
         .iter()
+        // `failed` and `server_error` are codes and vague words at once: the message may say more.
         .find(|it| it.name == word && vague.is_none() || it.words.contains(&word));
+    // An unknown word is the agent's own code, which programs may rely on: it is left alone.
     if exact.is_none() && vague.is_none() && in_word.is_none() {
         return None;
     }
@@ -263,14 +268,17 @@ fn code_of(word: &str, status: Option<u16>, message: &str) -> Option<&'static st
     if let Some(exact) = exact {
         return Some(exact.name);
     }
+    // A reported status is certain; one in a sentence is only likely.
     let status = status.or(in_word).or_else(|| status_in(&text));
     let by_status = |status: u16| CODES.iter().find(|it| it.statuses.contains(&status));
     let found = status
         .and_then(by_status)
+        // A provider's own code within the message is more exact than phrases of its prose.
         .or_else(|| CODES.iter().find(|it| is_quoted(it, message)))
         .or_else(|| CODES.iter().find(|it| matches_text(it, &text)));
     match (found, status) {
         (Some(it), _) => Some(it.name),
+        // Statuses without a row still say whose fault it was.
         (None, Some(500..)) => Some("server_error"),
         (None, Some(400..)) => Some("bad_request"),
         (None, _) => vague,
@@ -308,6 +316,7 @@ fn status_in(text: &str) -> Option<u16> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     (0..bytes.len()).find_map(|at| {
+        // Longer numbers are ports or counts of tokens, not statuses.
         let is_number = is_digit(at) && is_digit(at + 1) && is_digit(at + 2) && !is_digit(at + 3);
         if !is_number || !text.is_char_boundary(at) {
             return None;

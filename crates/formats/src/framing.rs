@@ -53,6 +53,8 @@ impl Framer {
                 head.extend_from_slice(chunk);
                 let rest = begin(head);
                 head.drain(..rest);
+                // `da` may become `data:` or a line of text: the choice cannot be taken back once
+                // frames are out.
                 if head.is_empty() || is_undecided(head) {
                     return;
                 }
@@ -71,6 +73,7 @@ impl Framer {
             Self::Undecided(head) => {
                 let head = std::mem::take(head);
                 if !head.is_empty() {
+                    // The input was shorter than a field's name: it is decided by what there is.
                     self.decide(&head);
                     self.push(&head, frames);
                     self.end(frames);
@@ -80,6 +83,7 @@ impl Framer {
     }
 
     fn decide(&mut self, head: &[u8]) {
+        // Lines of JSON begin with `{` or `[`, so a field's name cannot be the beginning of one.
         *self = if FIELDS.iter().any(|field| head.starts_with(field)) {
             Self::Sse(Sse::default())
         } else {

@@ -82,6 +82,8 @@ impl History {
                     Role::Assistant => {
                         self.text.push_str(&text);
                         let group = it.group.as_deref().map(str::to_owned);
+                        // The place that the message is about to take: calls of the same response
+                        // join it there.
                         self.group = group.map(|it| (it, self.messages.len()));
                         MessageContent::Assistant {
                             content: Some(text),
@@ -114,6 +116,7 @@ impl History {
         let call = ToolCall {
             id: tool.id.to_string(),
             name: tool.name.to_string(),
+            // Arguments are JSON as text: nothing at all would not parse.
             arguments: tool.input.as_ref().map_or("{}", |it| it.get()).to_owned(),
         };
         let at = match (&self.group, tool.group.as_deref()) {
@@ -153,6 +156,7 @@ impl History {
             _ => false,
         };
         let is_answer = |it: &ThreadMessage| matches!(&it.content, MessageContent::Tool { call, .. } if *call == answer.call);
+        // An answer without its call, or a second one, has no place in a history.
         if self.messages.iter().any(waits) && !self.messages.iter().any(is_answer) {
             let content = MessageContent::Tool {
                 call: answer.call.clone(),
@@ -180,6 +184,7 @@ impl History {
             // The response to go on with may be what it failed over; telling everything heals that.
             self.last = None;
         }
+        // A group is a response of one run: no call of the next may join it.
         self.group = None;
     }
 

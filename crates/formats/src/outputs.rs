@@ -32,6 +32,7 @@ pub fn item_output(event: &Event<'_>, item: &str, part: OutputPart) -> Option<Ou
         return None;
     }
     let text = |text: &Text<'_>| match part {
+        // A message has one block: clients may ask for it as for the blocks of a result.
         OutputPart::Text | OutputPart::Block(0) => Some(Output::Text(text.to_string())),
         OutputPart::Block(_) | OutputPart::Structured => None,
     };
@@ -58,6 +59,7 @@ fn of_tool(result: &ToolResult<'_>, part: OutputPart) -> Option<Output> {
         OutputPart::Text => {
             let texts = blocks(&result.content).into_iter().map(|it| match it {
                 ResultPart::Text(text) | ResultPart::ImageUrl(text) => text.to_string(),
+                // A picture is no text; its place in the output is kept by its type.
                 ResultPart::Image { media_type, .. } => format!("[{media_type}]"),
                 ResultPart::Other(raw) => raw.get().to_owned(),
             });

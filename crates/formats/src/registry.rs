@@ -77,6 +77,8 @@ impl StreamKind {
         let lines = bytes.split(|it| *it == b'\n');
         match self {
             Self::Lines => lines.filter(|it| !it.is_empty()).collect(),
+            // Writers put every event on one `data` line, so the blank lines and names around it
+            // can go.
             Self::Events => lines.filter_map(|it| it.strip_prefix(b"data: ")).collect(),
             Self::Document(_) => vec![bytes],
         }

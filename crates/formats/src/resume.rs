@@ -59,6 +59,7 @@ fn find(line: &str) -> Option<(String, String)> {
         None => (line, false),
     };
     let line = line.strip_suffix('`').unwrap_or(line);
+    // Space right inside of the backticks: no resume line has it.
     if line.starts_with(char::is_whitespace) || line.ends_with(char::is_whitespace) {
         return None;
     }

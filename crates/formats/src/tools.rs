@@ -97,6 +97,7 @@ pub(crate) fn classify_acp<'a>(
 ) -> Class<'a> {
     let named = name.map(|it| classify(it, input, cwd));
     let mut class = match named {
+        // A known name is more exact than one of ACP's ten kinds.
         Some(class) if class.kind != ToolKind::Other => class,
         named => {
             let stand_in = match kind {

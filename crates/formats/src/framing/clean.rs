@@ -23,6 +23,7 @@ pub enum Repair {
 }
 
 pub fn clean(frame: &[u8]) -> Cleaned<'_> {
+    // Every byte of input passes here, so that the faster check is worth a crate.
     let (mut text, mut repair) = match simdutf8::basic::from_utf8(frame) {
         Ok(text) => (Cow::Borrowed(text), None),
         Err(_) => (String::from_utf8_lossy(frame), Some(Repair::InvalidUtf8)),
@@ -54,6 +55,8 @@ fn replace_lone_surrogates(json: &str) -> Option<String> {
     while let Some(found) = memchr(b'\\', &bytes[at..]) {
         let escape = at + found;
         match surrogate(bytes, escape) {
+            // A pair is a high surrogate and a low one right after it; both escapes are left as
+            // they are.
             Some(high)
                 if high < 0xdc00 && matches!(surrogate(bytes, escape + 6), Some(0xdc00..)) =>
             {
@@ -65,9 +68,11 @@ fn replace_lone_surrogates(json: &str) -> Option<String> {
                 at = escape + 6;
                 copied = at;
             }
+            // Two bytes, not one: in `\\ud83d` the second backslash is escaped and begins nothing.
             None => at = (escape + 2).min(bytes.len()),
         }
     }
+    // Escapes were found, but all of them were fine: the frame stays borrowed.
     if copied == 0 {
         return None;
     }

@@ -72,6 +72,7 @@ impl Lines {
         if self.skipped == 0 {
             self.skipped = self.buf.len() as u64;
             self.buf.truncate(HEAD_KEPT);
+            // Of up to 64 MiB only the head is needed: the room is given back at once.
             self.buf.shrink_to_fit();
         }
         let room = HEAD_KEPT - self.buf.len();
@@ -86,6 +87,7 @@ impl Lines {
                 head: &self.buf,
             });
             self.skipped = 0;
+            // If the over-long line was the first one, a later byte order mark is text.
             self.at_start = false;
         } else {
             Self::line(&mut self.at_start, &self.buf, frames);

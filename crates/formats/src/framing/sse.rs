@@ -47,6 +47,8 @@ impl Sse {
 
     pub fn push(&mut self, mut chunk: &[u8], frames: &mut dyn FnMut(Frame<'_>)) {
         while !chunk.is_empty() {
+            // A chunk may end between `\r` and `\n`: taken for two line ends they would dispatch
+            // too early.
             if std::mem::take(&mut self.after_cr) && chunk[0] == b'\n' {
                 chunk = &chunk[1..];
                 continue;
@@ -93,6 +95,7 @@ impl Sse {
             self.data.extend_from_slice(&self.line);
             self.data.truncate(HEAD_KEPT);
             self.data.shrink_to_fit();
+            // One byte is kept to know that the line is not blank.
             self.line.truncate(1);
         }
         let room = HEAD_KEPT - self.data.len();
@@ -146,6 +149,7 @@ impl Sse {
 }
 
 fn dispatch(data: &[u8], frames: &mut dyn FnMut(Frame<'_>)) {
+    // By the grammar an event without data is none.
     if !data.trim_ascii().is_empty() {
         frames(Frame::Data(data));
     }
@@ -156,6 +160,8 @@ fn data_of(line: &[u8]) -> Option<&[u8]> {
     let value = line.strip_prefix(b"data")?;
     match value.strip_prefix(b":") {
         Some(value) => Some(value.strip_prefix(b" ").unwrap_or(value)),
+        // By the grammar `data` without a colon is a field with an empty value; `datum` is another
+        // field.
         None => value.is_empty().then_some(value),
     }
 }

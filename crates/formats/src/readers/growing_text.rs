@@ -26,6 +26,7 @@ impl ShownText {
         self.n_bytes += text.len();
         self.tail.push_str(text);
         let from = self.tail.len().saturating_sub(TAIL);
+        // Rounded up, so that the tail never grows past its bound.
         self.tail.drain(..self.tail.ceil_char_boundary(from));
     }
 }

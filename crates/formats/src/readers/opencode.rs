@@ -90,7 +90,10 @@ impl OpenCode {
             return true;
         };
         let is_other = self.lifecycle.session.observe(id) == SessionMatch::Other;
+        // Where one session was asked for, another one on the stream is a failure and no second
+        // run.
         let is_one = self.lifecycle.session.expected().is_some() || self.lifecycle.has_one_run();
+        // In the middle of a step a line of another session is a stray one.
         if is_other && !self.run.is_in_step() && !is_one {
             // Two recordings in one file: the first run is over.
             self.finish_before_next(cx);
@@ -177,6 +180,7 @@ pub(crate) fn recognises(line: &str) -> bool {
             it.session_id.0.is_some() && it.part.is_object()
         }
         "error" => it.session_id.0.is_some() && it.error.0.is_some(),
+        // Every event of the server has a dot in its name.
         _ => it.properties.is_object() && kind.contains('.'),
     }
 }

@@ -72,6 +72,7 @@ impl OpenHands {
         );
         let parent = event.parent_id.take();
         let is_branch = parent.is_some() && parent.as_deref() != self.last_id.as_deref();
+        // The first event of a recording may name a parent that is not in it.
         if let Some(parent) = parent.filter(|_| is_branch && !is_passing && self.last_id.is_some())
         {
             cx.extra
@@ -86,6 +87,8 @@ impl OpenHands {
     fn system_prompt(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>) {
         let prompt = event.system_prompt.text.text().unwrap_or_default();
         let prompt = prompt.to_str();
+        // linkspan writes no tools there; nor does OpenHands for an ACP agent, but its prompt reads
+        // otherwise.
         if event.tools.0.is_empty()
             && let Some(introduced) = ForeignAgent::read(&prompt)
         {
@@ -202,6 +205,7 @@ impl MessageReader for OpenHands {
             cx.at = Some(at);
         }
         self.take_extra(cx, &mut event);
+        // Only the error right after an interrupt is its consequence.
         let was_interrupt = std::mem::take(&mut self.was_interrupt);
         let kind = event.kind.take().unwrap_or_default();
         match &*kind {
@@ -253,6 +257,7 @@ pub(crate) fn recognises(line: &str) -> bool {
     const SOURCES: [&str; 4] = ["agent", "user", "environment", "hook"];
     let line = input::message(line);
     let mut event = Event::default();
+    // Cheaper than parsing: nearly every line of another format is sorted out here.
     if !line.contains("\"kind\"") || read(line, &mut event).is_err() {
         return false;
     }
@@ -317,6 +322,8 @@ impl<'a> ForeignAgent<'a> {
                 (session, facts)
             }
         };
+        // A real system prompt may contain the word `session`, but is no single line with a short
+        // name in front.
         if name.split(' ').count() > 2 || prompt.contains('\n') || session.is_empty() {
             return None;
         }

@@ -155,12 +155,15 @@ impl OpenResponses {
         }
         let id = response.id();
         cx.native = id.clone();
+        // The time of a recorder is finer than the response's, which counts whole seconds.
         cx.at = cx.at.or(seconds(response.fact("created_at")));
         // The chain of responses is named by its first.
         let first = self.lifecycle.session.id().is_none();
         let other = self.other_chain(&response).filter(|_| first);
         if first {
             let expected = self.lifecycle.session.expected().map(str::to_owned);
+            // A conversation outlives its responses, so its name is preferred to that of any of
+            // them.
             let chain = conversation(&response).or(expected.map(Cow::Owned));
             if let Some(native) = chain.or(id.clone()) {
                 self.lifecycle.session.adopt(&native);
@@ -197,6 +200,7 @@ impl OpenResponses {
     /// Makes sure that something runs: a stream may begin in the middle.
     fn resume(&mut self, cx: &mut FrameContext<'_>) {
         if self.response.is_none() {
+            // A stream may begin in the middle: items still need a group.
             self.response = Some(UNNAMED.to_owned());
         }
         self.lifecycle.start_run(cx, Cause::Prompt);
@@ -248,6 +252,7 @@ impl MessageReader for OpenResponses {
     }
 
     fn message(&mut self, cx: &mut FrameContext<'_>) {
+        // No good end by itself: without a terminal event before it the response was cut.
         if cx.message.trim_ascii() == "[DONE]" {
             return self.end_unfinished(cx);
         }
@@ -260,6 +265,7 @@ impl MessageReader for OpenResponses {
         ) {
             return;
         }
+        // GitHub Copilot and LM Studio send an empty list with every delta.
         if line.logprobs.0.is_some_and(|it| it.get() != "[]") {
             cx.keep("logprobs", line.logprobs);
         }
@@ -293,6 +299,7 @@ pub(crate) fn recognises(line: &str) -> bool {
     };
     let kind = line.r#type.take();
     match kind.as_deref() {
+        // Lines of the type `error` are common; the number is what other formats do not have.
         Some("error") => line.error.0.is_some() && line.sequence_number.0.is_some(),
         Some(kind) => kind.starts_with("response."),
         None => line.object.as_deref() == Some("response"),
@@ -337,5 +344,6 @@ fn seconds(number: crate::wire::lenient::Num) -> Option<Timestamp> {
 fn tool_names(tools: Any<'_>) -> Vec<Cow<'_, str>> {
     let tools: List<wire::Tool<'_>> = tools.parse().unwrap_or_default();
     let names = tools.0.into_iter();
+    // Tools of the provider have no name, only a type.
     names.filter_map(|it| it.name.0.or(it.r#type.0)).collect()
 }

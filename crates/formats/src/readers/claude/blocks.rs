@@ -54,6 +54,7 @@ impl Claude {
                     .unmapped(cx, "assistant message without content"),
             };
         };
+        // An interrupt cuts a text short; Claude Code prints what there is of it, with this flag.
         let status = if line.aborted.is_true() {
             Status::Cancelled
         } else {

@@ -66,6 +66,7 @@ impl GrowingTexts {
     }
 
     pub(super) fn forget_run(&mut self) {
+        // Ended parts stay known: an update of one may still come after the run.
         self.parts.clear();
     }
 }

@@ -85,6 +85,7 @@ impl RunState {
         if text.is_empty() {
             return;
         }
+        // Each message replaces the words before it: only the last one is the answer.
         if self.answer_of.as_deref() != message {
             self.answer.clear();
             self.answer_of = message.map(str::to_owned);
@@ -119,6 +120,7 @@ impl OpenCode {
         let status = it.data.take().status.as_u64();
         let status = status.and_then(|it| it.try_into().ok());
         let message = message.unwrap_or_else(|| Text::new(name.clone().into_owned()));
+        // The error of a sub-agent is the result of its call; the main agent may go on.
         if cx.path.is_empty() && (is_news || self.run.failure.is_none()) {
             let mut failure =
                 RunError::new(name.clone().into_owned(), message.clone().into_owned());
@@ -127,6 +129,7 @@ impl OpenCode {
                 error: failure,
                 after_stop: self.run.has_stopped(),
             });
+            // The error ends the step: no `step_finish` has to follow it.
             self.run.in_step = false;
         }
         if is_news {
@@ -188,6 +191,7 @@ impl OpenCode {
         let why = exit.map(|_| Why::ProcessExit);
         let has_exited_well = exit == Some(Exit::Code(0));
         let failure = self.run.failure.as_ref();
+        // An error after the model had stopped spoils nothing if the process ends well.
         if let Some(failure) = failure.filter(|it| !(it.after_stop && has_exited_well)) {
             let error = failure.error.clone();
             let ended = RunEnded::new(outcome_of(&error.code), Some(error));
@@ -203,6 +207,7 @@ impl OpenCode {
         let failed = |outcome, code: &'static str, message: &'static str| {
             RunEnded::new(outcome, Some(RunError::new(code, Text::new(message))))
         };
+        // An idle session may have had no step at all.
         let ended = match self.run.reason.as_deref().unwrap_or("stop") {
             "length" => failed(
                 Outcome::Limit,

@@ -21,6 +21,7 @@ impl OpenCode {
             Some(Role::User) if part.synthetic.is_true() => Role::Harness,
             role => role.unwrap_or(Role::Assistant),
         };
+        // Prompts never stream; only parts of the assistant have a time of their end.
         let is_whole = role != Role::Assistant || has_ended(&part);
         match part.r#type.as_deref() {
             Some("text" | "reasoning" | "file") if self.is_again(cx, part.id.as_deref()) => (),
@@ -121,6 +122,7 @@ impl OpenCode {
             // The first piece seen may not be the first there was.
             delta = None;
         }
+        // The server may send the piece beside the whole part: then nothing has to be compared.
         let news = delta.or_else(|| self.growing.news(&id, &whole));
         if let Some(news) = news {
             self.growing.add(&id, &news);
@@ -134,6 +136,7 @@ impl OpenCode {
         cx: &mut FrameContext<'c>,
         properties: &mut wire::Properties<'c>,
     ) {
+        // Pieces of other fields are no words of the message.
         let field = properties.field.as_deref();
         let (Some(id), Some("text") | None) = (properties.part_id.take(), field) else {
             return self.lifecycle.unmapped(cx, "piece of a part");
@@ -149,6 +152,7 @@ impl OpenCode {
                 group: properties.message_id.0.clone(),
                 ..Message::new(id.clone(), Role::Assistant, Text::EMPTY)
             };
+            // The piece does not say what kind of part it belongs to; most are words.
             self.lifecycle.open_unseen(cx, message.into());
             self.growing.begin(&id, properties.message_id.as_deref());
         }
@@ -208,6 +212,7 @@ impl OpenCode {
 
     pub(super) fn step_start(&mut self, cx: &mut FrameContext<'_>) {
         self.begin(cx);
+        // Steps of sub-agents decide nothing about the run.
         if cx.path.is_empty() {
             self.run.step_started();
         }

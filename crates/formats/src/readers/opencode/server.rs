@@ -56,6 +56,7 @@ impl OpenCode {
         if let Some(at) = properties.time.0 {
             cx.at = Some(Timestamp::from_millis(at as i64));
         }
+        // Before the session is looked at: these events are about the server itself.
         if NOISE.iter().any(|it| kind.starts_with(it)) {
             return self.noise(cx, &kind);
         }
@@ -81,6 +82,8 @@ impl OpenCode {
             "session.status" => self.status(cx, &properties, whose),
             "session.idle" if whose == EventOwner::Main => self.idle(cx, &kind),
             "session.error" => {
+                // An error may come before any step: it still has a run to fail. A child's begins
+                // none.
                 if whose != EventOwner::Child {
                     self.begin(cx);
                 }
@@ -93,6 +96,7 @@ impl OpenCode {
                 self.replied(cx, &kind, properties);
             }
             "todo.updated" if self.lifecycle.has_run() => {
+                // The event has the bare list; the tools' input, which the parser knows, wraps it.
                 let list = properties.todos.0.map(|it| format!("{{\"todos\":{it}}}"));
                 let entries = list.and_then(|it| plans::entries(&it));
                 self.show_plan(cx, entries);
@@ -129,6 +133,7 @@ impl OpenCode {
             return EventOwner::Unowned;
         };
         if let Some(parent) = parent {
+            // A sub-agent may start sub-agents of its own.
             let is_ours =
                 self.lifecycle.session.id() == Some(parent) || self.sessions.is_child(parent);
             if is_ours {
@@ -172,6 +177,7 @@ impl OpenCode {
             cwd: owned(info.directory.take()).or(self.about.cwd.clone()),
             version: owned(info.version.take()).or(self.about.version.clone()),
         };
+        // `session.updated` comes with every change, also of what is not shown here.
         if self.about == about && self.lifecycle.session.is_bound() {
             self.noise(cx, kind);
         } else if let Some(id) = self.lifecycle.session.id().map(str::to_owned) {
@@ -191,6 +197,7 @@ impl OpenCode {
             return;
         };
         self.about_tokens = Some(tokens);
+        // A new session reports that it has used nothing.
         if tokens.all_input() == 0 && tokens.output.unwrap_or_default() == 0 {
             return;
         }
@@ -220,6 +227,7 @@ impl OpenCode {
             self.begin(cx);
         }
         if let Some(cwd) = info.path.take().cwd.take() {
+            // The session's own report is preferred: a message only fills in what that left out.
             self.about.cwd.get_or_insert(cwd.into_owned());
         }
         if let Some(model) = model_name(info.provider_id.as_deref(), info.model_id.as_deref()) {
@@ -230,6 +238,7 @@ impl OpenCode {
             self.end_texts(cx, &id);
         }
         if info.error.0.is_some() && self.lifecycle.has_run() {
+            // Not news: `session.error` reports the same error, before or after.
             self.failed(cx, info.error, false);
         }
         self.noise(cx, "message.updated");
@@ -266,6 +275,7 @@ impl OpenCode {
 
     fn idle(&mut self, cx: &mut FrameContext<'_>, kind: &str) {
         if self.lifecycle.has_run() {
+            // `session.idle` and an idle `session.status` say the same: the second finds no run.
             self.finish_idle(cx);
         } else {
             self.noise(cx, kind);
@@ -363,6 +373,7 @@ impl OpenCode {
             ("permission.replied", Some("once")) => Decision::Allowed,
             _ => Decision::Denied,
         };
+        // Another client of the server may have answered first, or the ask was before this stream.
         if !self.lifecycle.is_asked(&id) {
             return self.noise(cx, kind);
         }

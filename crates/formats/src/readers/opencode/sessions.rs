@@ -58,6 +58,7 @@ impl ChildSessions {
     }
 
     pub(super) fn forget_run(&mut self) {
+        // Children stay known: late events of theirs must not be taken for another session's.
         self.tasks.clear();
     }
 
@@ -112,6 +113,7 @@ impl OpenCode {
             .or_else(|| of_parent.map(|it| it.path.clone()))
             .unwrap_or_default();
         if child.is_none() {
+            // The call may name the session before the session's own event comes.
             self.sessions.learn(session, "");
         }
         let call = call.clone().into_owned();

@@ -27,6 +27,7 @@ const ABORTED: &[&str] = &["Tool execution aborted", "Aborted"];
 
 impl OpenCode {
     pub(super) fn tool<'c>(&mut self, cx: &mut FrameContext<'c>, mut part: Part<'c>) {
+        // Permissions name a call by `callID`, not by the id of its part.
         let id = part.call_id.take().or(part.id.take());
         if self.is_again(cx, id.as_deref()) {
             return;
@@ -77,12 +78,15 @@ impl OpenCode {
             .filter(|it| !is_pending || it.get() != "{}");
         let known = self.lifecycle.open_tool(id);
         let is_open = known.is_some();
+        // The state changes more often than the input: an update without another input says nothing
+        // new.
         if is_open && known.and_then(|it| it.input.as_ref()) == input.as_ref() {
             return;
         }
         let name = part.tool.take().unwrap_or(Cow::Borrowed("unknown"));
         let mut tool = tools::call(id.clone(), name, input, self.about.cwd.as_deref());
         tool.group = part.message_id.take();
+        // Of a known tool the title is made from its input, the same for every agent.
         if let Some(title) = title(state).filter(|_| tool.class.kind == ToolKind::Other) {
             tool.class.title = title;
         }
@@ -212,6 +216,7 @@ fn verdict(tool: &Tool<'_>, state: &State<'_>, metadata: &Metadata<'_>) -> Statu
     }
     let has_failed =
         tool.class.kind == ToolKind::Shell && metadata.exit.0.is_some_and(|it| it != 0.0);
+    // OpenCode reroutes a call of a tool that does not exist to this one, and calls it completed.
     if has_failed || tool.name == "invalid" {
         Status::Error
     } else {
@@ -231,6 +236,7 @@ fn refine<'r>(tool: &mut Tool<'r>, status: Status, mut metadata: Metadata<'r>) {
     }
     if class.kind == ToolKind::Edit && status == Status::Ok {
         class.change = Some(Change::Update);
+        // The input of `edit` has both sides already; `apply_patch` has them in its metadata alone.
         if class.diffs.is_empty() {
             let has_one = metadata.filediff.is_object();
             let one = has_one.then(|| metadata.filediff.take());
@@ -266,6 +272,7 @@ fn diff(file: FileDiff<'_>) -> Option<Diff<'_>> {
 fn sides(patch: &str) -> (String, String) {
     let (mut old, mut new) = (String::new(), String::new());
     let lines = patch.split_inclusive('\n');
+    // Before the first hunk are file names, whose `---` and `+++` would pass for changes.
     for line in lines.skip_while(|it| !it.starts_with("@@")) {
         match (line.as_bytes().first(), line.get(1..)) {
             (Some(b' '), Some(rest)) => {

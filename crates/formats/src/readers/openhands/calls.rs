@@ -42,6 +42,7 @@ impl OpenHands {
             (Some("FinishAction"), Some(message), _) => {
                 self.silence(event.tool_call_id.as_deref());
                 let text = Text::from_json(message);
+                // A `FinishAction` may repeat the message before it.
                 if self.lifecycle.answer.as_ref() != Some(&text) {
                     let message = Message::new(ItemId::new(id), Role::Assistant, text);
                     self.close_message(cx, Message { group, ..message });
@@ -142,6 +143,7 @@ impl OpenHands {
         let mut observation: Observation<'c> = raw.parse().unwrap_or_default();
         let is_error = observation.is_error.is_true();
         let status = if is_error { Status::Error } else { Status::Ok };
+        // A log shows no answers: a call that ran must have been allowed.
         self.lifecycle.settle_item(cx, &id, Decision::Allowed);
         subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), status);
         if !is_error && observation.kind.as_deref() == Some("TaskTrackerObservation") {
@@ -298,6 +300,8 @@ fn input<'m>(
     let text = arguments.text();
     let text = text.as_ref().map(Text::to_str);
     if let Some(action) = fields.0
+        // The SDK may drop arguments that its action has no field for; then the model's own are
+        // more.
         && !text.as_deref().is_some_and(|it| is_more(it, action.get()))
         && let Some(fields) = without_kind(action.get())
     {
@@ -341,6 +345,7 @@ fn has_more(observation: &mut Observation<'_>) -> bool {
     observation
         .extra()
         .iter()
+        // Where the full output was saved, and flags that are off, are no structured result.
         .any(|(key, value)| key != "full_output_save_dir" && value.get() != "false")
         || observation.exit_code.0.is_some()
         || observation.path.0.is_some()

@@ -52,6 +52,8 @@ impl OpenHands {
         if self.ending.as_ref().is_some_and(|it| it.is_certain) {
             self.finish_ending(cx);
         } else if let Some(error) = self.ending.take().and_then(|it| it.error)
+            // A pause that was taken back is no error; the notice of the pause itself was raised
+            // before.
             && error.code != "aborted"
         {
             let notice = Notice::new(Level::Error, error.code, error.message);
@@ -67,6 +69,7 @@ impl OpenHands {
         text: &'static str,
     ) {
         self.lifecycle.raise(cx, Level::Info, code, text);
+        // An agent that has finished cannot be stopped: the end it has stays.
         if self.lifecycle.has_run() && self.ending.is_none() {
             self.ending = Some(PossibleEnd::new(cx, Outcome::Aborted, Some(aborted())));
         }
@@ -115,6 +118,7 @@ impl OpenHands {
         if !self.lifecycle.has_run() {
             return;
         }
+        // The error event before the status has the reason; the status alone only says `error`.
         let has_reason = |it: &PossibleEnd| it.error.is_some() && outcome == Outcome::Failed;
         let mut ending = match self.ending.take().filter(has_reason) {
             Some(known) => PossibleEnd {

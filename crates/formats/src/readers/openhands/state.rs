@@ -109,6 +109,7 @@ impl OpenHands {
             ..Usage::new(Scope::Session, Basis::Cumulative, tokens)
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
+        // `stats` repeats itself; an unchanged context is no news.
         if let Some((tokens, model)) = context.filter(|it| it.0 != self.used.context) {
             self.used.context = tokens;
             self.context(cx, tokens, model);
@@ -169,6 +170,7 @@ impl ConversationUsage {
         }
         let mut models = self.now.clone();
         for (at, usage) in models.iter_mut().enumerate() {
+            // By place, because two usage ids may share one model.
             if let Some(before) = self.before.get(at).filter(|it| it.model == usage.model) {
                 usage.tokens = minus(&usage.tokens, &before.tokens);
                 let cost = |it: &ModelUsage<'_>| it.cost_usd.unwrap_or_default();
@@ -201,6 +203,7 @@ fn tokens(usage_id: &str, usage: &wire::TokenUsage<'_>) -> Tokens {
         cache_read,
         cache_write,
         output: usage.completion_tokens.as_u64(),
+        // The SDK's default is 0, also where a provider reports no reasoning.
         reasoning: usage.reasoning_tokens.as_u64().filter(|it| *it > 0),
     }
 }

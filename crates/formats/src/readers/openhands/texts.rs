@@ -78,6 +78,7 @@ impl OpenHands {
             ..Message::new(ItemId::new(id.clone()), role, text)
         };
         self.close_message(cx, message);
+        // A sub-agent that writes its last words ends its call, not the run.
         if role == Role::Assistant && cx.path.is_empty() {
             self.ending = Some(PossibleEnd::by_message(cx));
         }
@@ -157,6 +158,7 @@ impl OpenHands {
         group: Option<&Cow<'c, str>>,
         thinking: ResponseThinking<'c>,
     ) {
+        // Only the main agent's text is streamed.
         let streamed = if cx.path.is_empty() {
             self.streams.reasoning.take()
         } else {
@@ -236,6 +238,7 @@ impl<'a> ResponseThinking<'a> {
         if let Some(whole) = &whole {
             let n_seen = thoughts.iter().filter(|it| !it.text.is_empty()).count();
             let is_same = is_all_of(whole, &thoughts);
+            // What streamed was one item; several blocks would contradict the text that was shown.
             if !is_same || is_streamed && n_seen > 1 {
                 for thought in &mut thoughts {
                     if whole.to_str().contains(&*thought.text.to_str()) {

@@ -24,6 +24,7 @@ impl OpenResponses {
     ) {
         self.has_said = true;
         let slot = &self.output.slots[at];
+        // The result names the call by `call_id`, not by the id of its place in the output.
         let id = item.call_id.0.as_deref().filter(|it| !it.is_empty());
         let id = ItemId::new(id.unwrap_or(&slot.id).to_owned());
         let name = item.name.take().filter(|it| !it.is_empty());
@@ -44,6 +45,8 @@ impl OpenResponses {
             None => self.slot(cx, line, OutputKind::Call),
         };
         let slot = &mut self.output.slots[at];
+        // The name comes with the item alone; arguments before it are held, because every target
+        // needs one.
         let Some(key) = slot.key.take() else {
             if slot.held.len() + text.len_bound() <= MAX_HELD {
                 slot.held.push_str(&text.to_str());
@@ -83,6 +86,7 @@ impl OpenResponses {
     fn set_input(&mut self, cx: &mut FrameContext<'_>, at: usize, text: &Text<'_>) {
         let slot = &mut self.output.slots[at];
         let Some(key) = slot.key.clone() else { return };
+        // Arguments come whole twice: in their own event and in the item.
         if std::mem::replace(&mut slot.has_input, true) {
             return;
         }

@@ -20,6 +20,7 @@ impl OpenResponses {
         kind: &str,
         mut response: Response<'c>,
     ) {
+        // The items have shown the output already: repeated in `detail` it would double every run.
         let output = std::mem::take(&mut response.output);
         let detail = response.facts();
         let id = response.id();
@@ -29,6 +30,7 @@ impl OpenResponses {
         let usage = usage(response.fact("usage"), model);
         let completed_at = seconds(response.fact("completed_at"));
         if !self.lifecycle.has_run() {
+            // A repetition of the end changes nothing of the run.
             if self.has_ended(&response) {
                 return self.lifecycle.after_end(cx);
             }
@@ -38,6 +40,8 @@ impl OpenResponses {
         cx.native = id.clone();
         cx.extra.clear();
         for (index, item) in output.0.iter().enumerate() {
+            // Whatever the deltas and items left out is in the finished response: nothing of it may
+            // be lost.
             self.missed_item(cx, index as u64, *item);
         }
         cx.at = completed_at.or(cx.at);
@@ -61,6 +65,8 @@ impl OpenResponses {
                 self.error_notice(cx, &raw);
             }
         }
+        // A response that failed or was cancelled leaves its items unfinished: the end of the run
+        // closes them.
         if failure.is_none() {
             cx.without_extra(|cx| self.close_output(cx));
         }
@@ -71,6 +77,7 @@ impl OpenResponses {
             ..RunEnded::new(outcome, failure)
         };
         self.end_run(cx, ended);
+        // After `end_run`, which forgets the response: a repetition of it has to be known.
         self.ended = id.map(Cow::into_owned);
     }
 
@@ -142,6 +149,7 @@ fn failure<'a>(error: Option<&Raw<'_>>, code: &'static str, text: &'static str) 
     let flat = error.and_then(|it| serde_json::from_str(it.get()).ok());
     let mut error: wire::Error<'_> = outer.error.parse().or(flat).unwrap_or_default();
     if error.r#type.as_deref() == Some("error") {
+        // In a bare `error` event that field is the event's own type, not the kind of the error.
         error.r#type.take();
     }
     let code = (error.code.take().or(error.r#type.take()))

@@ -37,6 +37,8 @@ impl OpenResponses {
         let kind = item.r#type.take().unwrap_or_default();
         let (name, input, class) = meaning(base_name(&kind), item);
         let id = match item.call_id.0.as_deref().filter(|it| !it.is_empty()) {
+            // The client answers by `call_id`; of the provider's own calls only the place is
+            // referred to.
             Some(call) if !server_side => call.to_owned(),
             Some(_) | None => slot.id.clone(),
         };
@@ -60,6 +62,7 @@ impl OpenResponses {
         cx.keep(ITEM, raw);
         self.output.slots[at].key = Some(tool.id.clone().into_owned());
         self.lifecycle.update(cx, tool.into());
+        // `update` emits nothing for a repeated item: its object must not go onto the next event.
         cx.extra.clear();
     }
 
@@ -80,6 +83,7 @@ impl OpenResponses {
         let structured = item.results.raw().or(item.outputs.raw());
         let content = match (item.error.0, item.result.0, found) {
             (Some(error), ..) => Some(string(error.get())),
+            // An image generation has its picture, in base64, in `result`.
             (None, Some(image), _) => Some(picture(Text::from_json(image))),
             (None, None, Some(found)) => Some(content(Any(Some(found)))),
             (None, None, None) => None,
@@ -144,6 +148,7 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
                 let words: Vec<_> = list.0.into_iter().filter_map(|it| it.0).collect();
                 words.join(by)
             };
+            // `shell` has a list of commands, `local_shell` one command as a list of words.
             let command = words(action.commands, "\n") + &words(action.command, " ");
             let title = title(&command.replace('\n', "; "), name);
             let mut class = Class::plain(ToolKind::Shell, Text::new(title));

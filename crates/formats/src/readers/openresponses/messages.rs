@@ -77,6 +77,7 @@ impl OpenResponses {
     /// What a message is besides its words, kept beside the event that opens it.
     fn message_facts(&mut self, cx: &mut FrameContext<'_>, at: usize, is_refusal: bool) {
         if let Some(phase) = self.output.slots[at].phase.clone() {
+            // A key may stand in `extra` only once.
             cx.extra.retain(|(key, _)| key != "phase");
             cx.extra.push((Cow::Borrowed("phase"), phase));
         }
@@ -157,6 +158,7 @@ fn message_text<'c>(content: List<Any<'c>>) -> MessageText<'c> {
     MessageText {
         text: joined(texts, ""),
         parts,
+        // A refusal after an answer does not undo the answer.
         is_refusal: n_refusals > 0 && n_texts == 0,
     }
 }

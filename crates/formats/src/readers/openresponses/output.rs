@@ -56,6 +56,7 @@ pub(super) enum OutputKind {
 }
 
 fn kind_of(name: &str) -> OutputKind {
+    // The schema puts the provider in front of its own types: `openai:web_search_call`.
     let name = name.rsplit(':').next().unwrap_or(name);
     match name {
         "message" => OutputKind::Message,
@@ -83,11 +84,14 @@ impl OutputItems {
     ) -> Option<usize> {
         let fits = |slot: &OutputSlot| kind.is_none_or(|kind| slot.kind == kind);
         match (index, id) {
+            // The place counts before the id: GitHub Copilot gives every event of one item another
+            // id.
             (Some(index), _) => self
                 .slots
                 .iter()
                 .rposition(|it| it.index == index && fits(it)),
             (None, Some(id)) => self.slots.iter().rposition(|it| it.id == id && fits(it)),
+            // A piece without any name belongs to what was begun last and is not done.
             (None, None) => self.slots.iter().rposition(|it| !it.is_done && fits(it)),
         }
     }
@@ -107,6 +111,8 @@ impl OpenResponses {
     ) -> usize {
         let (index, id) = (line.output_index.as_u64(), line.item_id.as_deref());
         match self.output.find(index, id, Some(kind)) {
+            // A piece after its item is done is another item in the same place: the done one is
+            // closed.
             Some(at) if !self.output.slots[at].is_done => at,
             Some(_) | None => self.new_slot(cx, index, id, kind),
         }

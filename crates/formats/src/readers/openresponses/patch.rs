@@ -19,6 +19,7 @@ pub(super) fn patch<'a>(path: Text<'a>, diff: &Text<'_>, is_new: bool) -> Diff<'
                 push(&mut new, rest);
             }
             _ if line.starts_with("@@") || line.starts_with("***") => (),
+            // An unchanged line that is empty may come without its leading space.
             _ => {
                 push(&mut old, line);
                 push(&mut new, line);

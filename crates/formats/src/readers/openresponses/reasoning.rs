@@ -63,6 +63,7 @@ impl OpenResponses {
         };
         let at = self.slot(cx, line, OutputKind::Reasoning);
         let slot = &self.output.slots[at];
+        // `content_index` is not used for raw thoughts: vLLM counts it up with every delta.
         let index = line.summary_index.as_u64().filter(|_| is_summary);
         let goes_on = slot.key.is_some()
             && slot.thought.as_ref().is_some_and(|it| {
@@ -156,6 +157,7 @@ impl OpenResponses {
         let id = self.output.slots[at].id.clone();
         match open {
             Some(key) => {
+                // The hidden form belongs to the last part, which is not this one when more follow.
                 let hidden = hidden.clone().filter(|_| parts.is_empty());
                 self.lifecycle.close(cx, &key, Status::Ok, |item| {
                     if let Item::Reasoning(it) = item {

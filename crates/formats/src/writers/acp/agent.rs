@@ -271,7 +271,7 @@ impl OutputTail {
             (Some(_), None) => false,
         };
         if is_time {
-            self.sent_at = at.or(Some(Timestamp::from_millis(i64::MIN)));
+            self.sent_at = at.or(Some(Timestamp::from_millis(0)));
         }
         is_time
     }

@@ -87,7 +87,7 @@ const token = "t".repeat(43);
 const CLAUDE = String.raw`#!/bin/sh
 while read -r line; do
   case $line in
-  *'"type":"user"'*wait*)
+  *'"type":"user"'*wait*|*wait*'"type":"user"'*)
     echo '{"type":"system","subtype":"init","session_id":"s'$$'","cwd":"/","model":"m","tools":[]}'
     ;;
   *interrupt*) echo '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s'$$'"}' ;;

@@ -239,7 +239,7 @@ impl FollowOne {
         Followed::CaughtUp { session, cursor }
     }
 
-    fn ready(&mut self) -> Option<Arc<Delivered>> {
+    fn ready(&mut self) -> Option<Frame> {
         if self.buffer.is_empty()
             && let FollowMode::Live(place) = &mut self.mode
             && self.channel.ring.poll(place, &mut self.buffer) == Poll::Overrun

@@ -191,8 +191,8 @@ pub struct Read {
 
 impl Read {
     /// Small, because a thousand clients may be catching up at once.
-    const PAGE_EVENTS: u32 = 256;
-    const PAGE_BYTES: usize = 256 << 10;
+    pub(crate) const PAGE_EVENTS: u32 = 256;
+    pub(crate) const PAGE_BYTES: usize = 256 << 10;
 
     /// The next page for a reader that has all events up to `after`.
     pub fn page(after: u64) -> Self {

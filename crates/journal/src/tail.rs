@@ -8,9 +8,9 @@ use model::Timestamp;
 use crate::entry::{Deltas, Entry, Page, PageBudget, Read, Stored};
 use crate::line::Line;
 
-/// As much as a page holds: who is further behind reads the store.
-const MAX_EVENTS: usize = 256;
-const MAX_BYTES: usize = 256 << 10;
+/// As much as a page holds: a follower that is further behind reads the store.
+const MAX_EVENTS: usize = Read::PAGE_EVENTS as usize;
+const MAX_BYTES: usize = Read::PAGE_BYTES;
 
 /// Events without a gap, the last of the log among them as far as this process has written it. The log only
 /// grows, so they stay true when another process appends.
@@ -59,14 +59,15 @@ impl Tail {
 
     /// What [`crate::Journal::read`] would read; `None` when that begins before the tail or there is nothing new in it.
     pub(crate) fn page(&self, read: Read) -> Option<Page> {
-        let (first, last) = (self.events.front()?.seq, self.events.back()?.seq);
-        let is_here = first <= read.after + 1 && read.after < last;
-        if !is_here || read.deltas == Deltas::Skip {
+        // The cursor before the first event; it may not be computed from the reader's, which can be any number.
+        let start = self.events.front()?.seq - 1;
+        let last = self.events.back()?.seq;
+        if !(start..last).contains(&read.after) || read.deltas == Deltas::Skip {
             return None;
         }
         let mut room = PageBudget::of(read);
         let mut events = Vec::new();
-        let from = usize::try_from(read.after + 1 - first).ok()?;
+        let from = usize::try_from(read.after - start).ok()?;
         for event in self.events.range(from..) {
             if !room.has_some() {
                 break;
@@ -112,12 +113,13 @@ mod tests {
         let mut tail = Tail::default();
         assert_eq!(page(&tail, 0), None);
         extend(&mut tail, 5..=7, 1);
-        let pages = [3, 4, 5, 6, 7, 8].map(|after| page(&tail, after));
+        let pages = [3, 4, 5, 6, 7, 8, u64::MAX].map(|after| page(&tail, after));
         let expected = [
             None,
             Some((vec![5, 6, 7], 7)),
             Some((vec![6, 7], 7)),
             Some((vec![7], 7)),
+            None,
             None,
             None,
         ];

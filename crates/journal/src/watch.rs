@@ -50,29 +50,16 @@ pub(crate) struct Watchers(Mutex<Watched>);
 type Watched = HashMap<Scope, Subscribers>;
 
 /// The subscribers of a scope, and for a session's log its last events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Subscribers {
     sender: watch::Sender<()>,
     tail: Tail,
 }
 
-impl Subscribers {
-    fn new() -> Self {
-        Self {
-            sender: watch::Sender::new(()),
-            tail: Tail::default(),
-        }
-    }
-}
-
 impl Watchers {
     pub(crate) fn watch(&self, scope: Scope) -> Watch {
         let mut watched = self.watched();
-        let mut receiver = watched
-            .entry(scope)
-            .or_insert_with(Subscribers::new)
-            .sender
-            .subscribe();
+        let mut receiver = watched.entry(scope).or_default().sender.subscribe();
         // Something may have changed between the caller's last read and this subscription.
         receiver.mark_changed();
         Watch(receiver)

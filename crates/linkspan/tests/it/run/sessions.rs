@@ -6,15 +6,8 @@ use super::*;
 fn a_resume_line_chooses_engine_and_session_and_leaves_the_prompt() {
     let echo = r#"for it in "$@"; do echo "arg: $it" >&2; done"#;
     let folder = claude("run-resume", &[echo, INIT, HELLO, RESULT]);
-    let mut command = linkspan(&["run", "--to", "linkspan", "go on\n`claude --resume s-1`"]);
-    command
-        .env_clear()
-        .env("PATH", folder.path("bin"))
-        .env("HOME", folder.path(""))
-        .env("XDG_CONFIG_HOME", folder.path("config"))
-        .current_dir(folder.path("work"))
-        .stdin(Stdio::null());
-    let ran = ran(command.output().unwrap());
+    let args = ["run", "--to", "linkspan", "go on\n`claude --resume s-1`"];
+    let ran = ran(command_of(&folder, &args).output().unwrap());
     let args: Vec<String> = events(&ran)
         .iter()
         .filter_map(|it| {

@@ -83,7 +83,7 @@ const FORMATS: [EventFormat; 2] = [
     EventFormat {
         name: "thread",
         begin: r#"{"sessionId":"#,
-        end: r#""type":"turn.completed""#,
+        end: r#""type":"bridge.run_ended""#,
     },
 ];
 

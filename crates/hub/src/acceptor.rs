@@ -131,3 +131,85 @@ fn prompt(command: &Command) -> Option<&Bytes> {
         CommandBody::Abort(_) | CommandBody::Settle { .. } | CommandBody::Damaged => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_log::{LEASE, memory, shared};
+
+    /// A hub whose process cannot be seen from here.
+    const ELSEWHERE: &str = "elsewhere";
+
+    fn accepted(by: &str, age: Duration) -> Accepted {
+        let age = i64::try_from(age.as_millis()).unwrap();
+        Accepted {
+            by: by.to_owned(),
+            at: now().millis() - age,
+        }
+    }
+
+    #[test]
+    fn a_prompt_of_a_hub_out_of_sight_is_left_to_it_for_the_length_of_a_lease() {
+        let shared = shared(&memory());
+        let may_work_on = |it: &Accepted| shared.may_work_on(Some(it));
+        assert!(!may_work_on(&accepted(ELSEWHERE, Duration::ZERO)));
+        assert!(!may_work_on(&accepted(ELSEWHERE, LEASE / 2)));
+        assert!(may_work_on(&accepted(ELSEWHERE, LEASE)));
+        // The clock was set back since.
+        let later = now().millis() + 10_000;
+        let future = Accepted {
+            by: ELSEWHERE.to_owned(),
+            at: later,
+        };
+        assert!(!may_work_on(&future));
+        assert_eq!(future.age(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_hub_of_this_process_is_open_from_its_opening_to_its_end() {
+        let shared = shared(&memory());
+        let other = crate::own_name();
+        let prompt = accepted(&other, Duration::ZERO);
+        assert!(shared.may_work_on(Some(&prompt)));
+        opened(&other);
+        assert!(!shared.may_work_on(Some(&prompt)));
+        closed(&other);
+        assert!(shared.may_work_on(Some(&prompt)));
+        // Its own prompts and those without a name are always its work.
+        let own = accepted(shared.owner.as_str(), Duration::ZERO);
+        assert!(shared.may_work_on(Some(&own)));
+        assert!(shared.may_work_on(None));
+    }
+
+    #[test]
+    fn what_is_due_depends_on_the_first_prompt_and_on_those_behind_it() {
+        let shared = shared(&memory());
+        let command = |order| Command {
+            number: 1,
+            at: now(),
+            order,
+        };
+        let prompt = |by: &str| {
+            let head = serde_json::json!({"accepted": accepted(by, Duration::ZERO)});
+            command(CommandBody::Prompt(head.to_string().into()))
+        };
+        let own = || prompt(shared.owner.as_str());
+        let other = || prompt(ELSEWHERE);
+        let abort = || command(CommandBody::Abort("{}".into()));
+        let unreadable = || command(CommandBody::Prompt("{".into()));
+        let cases = [
+            (vec![], Due::Nothing),
+            (vec![own()], Due::Now),
+            (vec![unreadable()], Due::Now),
+            (vec![own(), other()], Due::Now),
+            (vec![other()], Due::OfOthers),
+            (vec![other(), other()], Due::OfOthers),
+            (vec![other(), other(), own()], Due::Later),
+            (vec![other(), abort()], Due::Now),
+            (vec![abort()], Due::Now),
+        ];
+        for (commands, due) in cases {
+            assert_eq!(shared.due_of(&commands), due, "{commands:?}");
+        }
+    }
+}

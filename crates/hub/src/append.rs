@@ -5,10 +5,10 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use journal::{Batch, Error, Fault, Journal, Lease};
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::record::Record;
 
@@ -91,7 +91,7 @@ impl Appender {
         if let Some(next) = self.next.take().filter(|it| *it > Instant::now()) {
             // The rest is a pending append as well, so that `stored` wakes its caller after it.
             self.pending = Some(Box::pin(async move {
-                sleep_until(next.into()).await;
+                sleep_until(next).await;
                 Ok(Appended {
                     has_effects: false,
                     next: None,

@@ -147,11 +147,11 @@ impl Directory {
         let idle = known.values().filter(|it| is_idle(it));
         let mut idle: Vec<u64> = idle.map(|it| it.session.activity).collect();
         idle.sort_unstable();
-        let Some(n_gone) = idle.len().checked_sub(MAX_KNOWN).filter(|it| *it > 0) else {
+        let kept = idle.split_last_chunk::<MAX_KNOWN>();
+        let Some(newest_gone) = kept.and_then(|(gone, _)| gone.last()) else {
             return;
         };
-        let newest_gone = idle[n_gone - 1];
-        known.retain(|_, it| !is_idle(it) || it.session.activity > newest_gone);
+        known.retain(|_, it| !is_idle(it) || it.session.activity > *newest_gone);
     }
 
     /// The last known state of a session; reconstructed from its events when it is not cached.

@@ -276,7 +276,7 @@ impl FollowAll {
         if !self.read.is_empty() {
             return self.read.pop_front().map(|it| self.deliver(it));
         }
-        if !self.behind.is_empty() || self.is_detached {
+        if !self.behind.is_empty() {
             return None;
         }
         if self.buffer.is_empty() {
@@ -410,3 +410,6 @@ async fn created_since(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

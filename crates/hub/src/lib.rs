@@ -32,6 +32,8 @@ mod ring;
 mod session_task;
 mod setup;
 mod shared;
+#[cfg(test)]
+mod test_log;
 mod worker;
 
 pub use changes::{Changes, SessionChanged};

@@ -391,34 +391,4 @@ async fn items(journal: &dyn Journal, session: &SessionId<'_>, head: u64) -> Res
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_looks_like_a_code_is_logged() {
-        let code = |code: &str| {
-            let error = RunError::new(code.to_owned(), Text::new(""));
-            plain_code(&error).map(str::to_owned)
-        };
-        let longest = "x".repeat(MAX_CODE);
-        let numbered = "1".repeat(MAX_NUMBERED_CODE);
-        for plain in [
-            "rate_limited",
-            "http_429",
-            "-32603",
-            "",
-            &numbered,
-            &longest,
-        ] {
-            assert_eq!(code(plain).as_deref(), Some(plain));
-        }
-        for other in [
-            "a b",
-            "a:b",
-            &format!("{numbered}1"),
-            &format!("{longest}x"),
-        ] {
-            assert_eq!(code(other), None, "{other}");
-        }
-    }
-}
+mod tests;

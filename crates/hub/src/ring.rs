@@ -204,22 +204,20 @@ impl FlushTimer {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use model::SessionId;
 
     use super::*;
+    use crate::test_log::frame;
+
+    fn frames_of(n: usize, n_bytes: usize) -> Vec<Frame> {
+        let session = SessionId::new("s");
+        (1..=n as u64)
+            .map(|seq| frame(&session, seq, n_bytes))
+            .collect()
+    }
 
     fn frames(n: usize) -> Vec<Frame> {
-        let frame = |seq| {
-            Arc::new(Delivered {
-                session: Arc::new(SessionId::new("s")),
-                after: seq - 1,
-                seq,
-                bytes: Bytes::from_static(b"{}\n"),
-                made: EncodedOnce::default(),
-            })
-        };
-        (1..=n as u64).map(frame).collect()
+        frames_of(n, 3)
     }
 
     #[tokio::test(start_paused = true)]
@@ -265,5 +263,48 @@ mod tests {
         let due = timer.wait_until(&ring, &frames(1)).unwrap();
         tokio::time::sleep_until(due).await;
         assert_eq!(timer.wait_until(&ring, &frames(1)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_bytes_do_not_wait() {
+        let ring = Ring::new();
+        let _followers: Vec<_> = (0..100).map(|_| ring.subscribe()).collect();
+        let mut timer = FlushTimer::new();
+        timer.flush(&ring, &mut frames(1), 1, true);
+        let waits = |n_bytes| timer.wait_until(&ring, &frames_of(2, n_bytes)).is_some();
+        assert_eq!(
+            [MAX_GATHERED / 2 - 1, MAX_GATHERED / 2].map(waits),
+            [true, false]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_frames_there_is_no_interval() {
+        let ring = Ring::new();
+        let _followers: Vec<_> = (0..100).map(|_| ring.subscribe()).collect();
+        let mut timer = FlushTimer::new();
+        timer.flush(&ring, &mut Vec::new(), 1, true);
+        assert_eq!(timer.wait_until(&ring, &frames(1)), None);
+        // Nothing was gathered, so there is nothing to wait with.
+        timer.flush(&ring, &mut frames(1), 1, true);
+        assert_eq!(timer.wait_until(&ring, &[]), None);
+    }
+
+    #[test]
+    fn two_followers_are_worth_an_interval_and_one_is_not() {
+        let ring = Ring::new();
+        let interval = |n: usize| {
+            let _followers: Vec<_> = (0..n).map(|_| ring.subscribe()).collect();
+            ring.flush_interval()
+        };
+        let millis = [0, 1, 2, 3, 200, 201].map(|it| interval(it).as_micros());
+        assert_eq!(millis, [0, 0, 1000, 1500, 100_000, 100_000]);
+    }
+
+    #[test]
+    fn a_frame_is_encoded_once() {
+        let made = EncodedOnce::default();
+        let encoded = [1_u8, 2, 3].map(|n| made.get_or_encode(|| Box::new([n, n])).to_vec());
+        assert_eq!(encoded, [[1, 1]; 3]);
     }
 }

@@ -1,77 +1,8 @@
 //! When followers are woken, by a clock that stands still.
 
-use std::borrow::Cow;
-
-use journal::{Batch, Config, Entry, Lease, Memory, NewSession, Owner, SystemClock, Takeover};
-use model::{Body, Event, Level, Notice, Origin, Text};
-
 use super::*;
-use crate::follow::Delivered;
 use crate::ring::{Frame, MAX_BYTES, MAX_FRAMES, Poll};
-
-const LEASE: Duration = Duration::from_secs(3600);
-
-/// A session that is written.
-struct TestLog {
-    journal: Arc<dyn Journal>,
-    lease: Lease,
-    seq: u64,
-}
-
-impl TestLog {
-    async fn new() -> Self {
-        let journal: Arc<dyn Journal> = Arc::new(Memory::new(Config {
-            clock: Arc::new(SystemClock::new()),
-            cut: None,
-        }));
-        let session = NewSession {
-            id: SessionId::new("s"),
-            engine: "claude".to_owned(),
-            cwd: None,
-            title: None,
-            parent: None,
-        };
-        let session = journal.create(session).await.unwrap().id;
-        let owner = Owner::new("test".to_owned());
-        let lease = journal.acquire(&session, &owner, LEASE, Takeover::Lapsed);
-        Self {
-            lease: lease.await.unwrap(),
-            journal: Arc::clone(&journal),
-            seq: 0,
-        }
-    }
-
-    /// Stores so many events at once.
-    async fn append(&mut self, n_events: u64) {
-        let mut batch = Batch::default();
-        for _ in 0..n_events {
-            self.seq += 1;
-            let notice = Notice {
-                level: Level::Info,
-                code: Cow::Borrowed("test"),
-                text: Text::new("hello"),
-                item: None,
-                detail: None,
-            };
-            let event = Event {
-                seq: self.seq,
-                at: None,
-                session: self.lease.session.clone(),
-                run: None,
-                engine: Cow::Borrowed("claude"),
-                path: Cow::Borrowed(&[]),
-                origin: Origin::Linkspan,
-                frame: None,
-                native: None,
-                why: None,
-                extra: Cow::Borrowed(&[]),
-                body: Body::NoticeRaised(notice),
-            };
-            batch.entries.push(Entry::of(&event, None).unwrap());
-        }
-        self.journal.append(&self.lease, batch).await.unwrap();
-    }
-}
+use crate::test_log::{TestLog, canonical, frame};
 
 async fn wait(millis: u64) {
     sleep(Duration::from_millis(millis)).await;
@@ -81,11 +12,7 @@ async fn wait(millis: u64) {
 async fn a_slow_stream_goes_out_at_intervals_and_a_fast_one_at_once() {
     let mut log = TestLog::new().await;
     let session = Arc::new(log.lease.session.clone());
-    let style = Style {
-        format: "linkspan".to_owned(),
-        profile: None,
-        served: None,
-    };
+    let style = canonical();
     let render = Render::new(Arc::clone(&session), &style, 0).unwrap();
     let channels = Channels::default();
     let channel = channels.open(&log.journal, &session, &style, || render);
@@ -117,17 +44,7 @@ async fn a_slow_stream_goes_out_at_intervals_and_a_fast_one_at_once() {
 
 /// Frames of so many bytes, each for one event.
 fn frames(session: &SessionId<'static>, n_bytes: usize, seqs: std::ops::Range<u64>) -> Vec<Frame> {
-    let session = Arc::new(session.clone());
-    let frame = |seq| {
-        Arc::new(Delivered {
-            session: Arc::clone(&session),
-            after: seq - 1,
-            seq,
-            bytes: vec![b'x'; n_bytes].into(),
-            made: Default::default(),
-        })
-    };
-    seqs.map(frame).collect()
+    seqs.map(|seq| frame(session, seq, n_bytes)).collect()
 }
 
 fn polled(ring: &Ring, mut place: u64) -> (Poll, u64, Vec<u64>) {
@@ -187,4 +104,33 @@ fn a_ring_that_has_not_reached_the_end_of_the_log_has_no_places() {
     news.mark_unchanged();
     ring.push(&[], 8, true);
     assert!(!news.has_changed().unwrap());
+}
+
+#[tokio::test]
+async fn a_channel_is_shared_until_its_last_follower_is_gone() {
+    let log = TestLog::new().await;
+    let session = Arc::new(log.lease.session.clone());
+    let channels = Channels::default();
+    let open = |format: &str| {
+        let style = Style {
+            format: format.to_owned(),
+            ..canonical()
+        };
+        let render = Render::new(Arc::clone(&session), &style, 0).unwrap();
+        channels.open(&log.journal, &session, &style, || render)
+    };
+    let first = open("linkspan");
+    assert!(Arc::ptr_eq(&first, &open("linkspan")));
+    let other = open("thread");
+    assert!(!Arc::ptr_eq(&first, &other));
+    assert_eq!(lock(&channels.0).len(), 2);
+    let tail = first.task.abort_handle();
+    drop(first);
+    // The next channel takes the place of those without followers, and their tails end.
+    let third = open("ag-ui");
+    assert_eq!(lock(&channels.0).len(), 2);
+    while !tail.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!other.task.is_finished() && !third.task.is_finished());
 }

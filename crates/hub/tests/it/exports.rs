@@ -113,3 +113,17 @@ async fn only_a_complete_stream_of_an_idle_session_is_closed() {
     };
     assert!(!is_closed(&export(&running, None).await));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_export_of_a_log_that_is_gone_ends() {
+    let paused = Paused::new();
+    let session = played(&paused).await;
+    let whole = export(&paused.journal, &session, "linkspan", after(0), None).await;
+    // Retention removed the end of the log after the session was looked up.
+    let longer = Session {
+        head: session.head + 600,
+        ..session
+    };
+    let rest = export(&paused.journal, &longer, "linkspan", after(0), None).await;
+    assert_eq!(rest, whole);
+}

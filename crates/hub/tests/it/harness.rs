@@ -17,7 +17,8 @@ use tokio::time::timeout;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
-/// Speaks Claude's stream-json: `wait` works until it is interrupted, `ask` asks first.
+/// Speaks Claude's stream-json: `wait` works until it is interrupted, `ask` asks first, `flood` says more than
+/// waits to be stored.
 const AGENT: &str = r#"#!/bin/sh
 echo started >> "$0.starts"
 n=0
@@ -31,6 +32,14 @@ while read -r line; do
     echo '{"type":"system","subtype":"init","session_id":"native-1","cwd":"/","model":"m","tools":[]}'
     case $line in
     *wait*) ;;
+    *flood*)
+      for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        printf '{"type":"assistant","session_id":"native-1","message":{"id":"m'$$-$i'","role":"assistant","content":[{"type":"text","text":"'
+        head -c 1000000 /dev/zero | tr '\0' x
+        echo '"}]}}'
+      done
+      end done
+      ;;
     *ask*)
       echo '{"type":"assistant","session_id":"native-1","message":{"id":"m'$$-$n'","role":"assistant","content":[{"type":"tool_use","id":"t'$$-$n'","name":"Bash","input":{"command":"ls"}}]}}'
       echo '{"type":"control_request","request_id":"q'$n'","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t'$$-$n'"}}'

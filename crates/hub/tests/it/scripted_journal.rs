@@ -1,8 +1,8 @@
 //! A journal whose failures a test decides.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,14 +12,19 @@ use journal::{
     Takeover, WaitingAsk, Watch,
 };
 use model::{RunId, SessionId};
+use tokio::time::{Instant, sleep};
 
-/// A journal that fails on demand: its disk is full, also after a number of new sessions and commands, or
-/// it cannot be read.
+/// A journal that fails on demand: its disk is full, also after a number of new sessions and commands, it
+/// cannot be read, or it refuses events. Appends may be slow, and their times are kept.
 pub(crate) struct ScriptedJournal {
     pub(crate) inner: Arc<dyn Journal>,
     pub(crate) is_full: Arc<AtomicBool>,
     pub(crate) n_free: AtomicUsize,
     pub(crate) is_unreadable: AtomicBool,
+    /// So many of the next batches with events are refused.
+    pub(crate) n_refused: AtomicUsize,
+    pub(crate) append_takes: Duration,
+    pub(crate) appends: Mutex<Vec<Instant>>,
 }
 
 impl ScriptedJournal {
@@ -29,16 +34,17 @@ impl ScriptedJournal {
             is_full,
             n_free: AtomicUsize::new(usize::MAX),
             is_unreadable: AtomicBool::new(false),
+            n_refused: AtomicUsize::new(0),
+            append_takes: Duration::ZERO,
+            appends: Mutex::default(),
         }
     }
 
     /// Stores a new session or a command.
     fn place<'a, T>(&self, reply: Reply<'a, T>) -> Reply<'a, T> {
-        let taken = |n: usize| n.checked_sub(1);
-        let order = Ordering::SeqCst;
-        match self.n_free.fetch_update(order, order, taken) {
-            Ok(_) => self.write(reply),
-            Err(_) => Box::pin(async { Err(Error::Storage(Fault::Full)) }),
+        match count_down(&self.n_free) {
+            true => self.write(reply),
+            false => Box::pin(async { Err(Error::Storage(Fault::Full)) }),
         }
     }
 
@@ -67,7 +73,16 @@ impl Journal for ScriptedJournal {
         self.write(self.inner.release(lease))
     }
     fn append<'a>(&'a self, lease: &'a Lease, batch: Batch) -> Reply<'a, Range<u64>> {
-        self.write(self.inner.append(lease, batch))
+        self.appends.lock().unwrap().push(Instant::now());
+        if !batch.entries.is_empty() && count_down(&self.n_refused) {
+            let (length, limit) = (1, 0);
+            return Box::pin(async move { Err(Error::TooLarge { length, limit }) });
+        }
+        let append = self.write(self.inner.append(lease, batch));
+        Box::pin(async move {
+            sleep(self.append_takes).await;
+            append.await
+        })
     }
     fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page> {
         match self.is_unreadable.load(Ordering::SeqCst) {
@@ -146,4 +161,11 @@ impl Journal for ScriptedJournal {
     fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
         self.write(self.inner.settle(session, seq, answer))
     }
+}
+
+/// Takes one from a counter; false when it is at zero.
+fn count_down(counter: &AtomicUsize) -> bool {
+    let order = Ordering::SeqCst;
+    let taken = |n: usize| n.checked_sub(1);
+    counter.fetch_update(order, order, taken).is_ok()
 }

@@ -1,19 +1,21 @@
 //! Logs and workers as `linkspan run`, `linkspan acp` and `Conversation` use them, under a paused clock.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hub::{Progress, SessionLog, Worker};
+use hub::{Progress, Request, SessionLog, Worker};
 use journal::{Error, NewSession, Owner, Session, Takeover};
-use model::{Body, Event, MessageContent, SessionId};
+use model::{Body, Event, MessageContent, Outcome, RunId, SessionId};
 use runner::config::Config;
 use runner::engines::{self, LaunchContext};
 use runner::process::Guard;
-use runner::{Interaction, Permissions, Request, Resume, RunOptions, Setup, StartError};
+use runner::{Interaction, Permissions, Resume, RunOptions, Setup, StartError};
 use tokio::time::sleep;
 
 use crate::harness::{LEASE, lines};
 use crate::paused::Paused;
+use crate::scripted_journal::ScriptedJournal;
 
 const ENGINE: &str = "replay:approval";
 
@@ -39,7 +41,7 @@ async fn find(paused: &Paused, id: &str) -> Option<Session> {
 
 fn setup(session: &str) -> Setup {
     let settings = Config::parse(None, |_| None).unwrap();
-    let request = Request {
+    let request = runner::Request {
         prompt: "work".to_owned(),
         resume: Resume::Fresh,
         options: RunOptions::default(),
@@ -241,4 +243,189 @@ async fn the_parent_of_a_fork_is_found_by_the_agents_id() {
         .await
         .unwrap();
     assert_eq!((none, unknown), (None, None));
+}
+
+/// The outcome of each run of a session, and the code of its error.
+async fn ends(paused: &Paused, id: &str) -> Vec<(Outcome, Option<String>)> {
+    let lines = lines(&*paused.journal, &SessionId::new(id.to_owned())).await;
+    let mut ends = Vec::new();
+    for line in &lines {
+        if let Body::RunEnded(ended) = Event::from_json(line).unwrap().body {
+            let code = ended.error.map(|it| it.code.to_string());
+            ends.push((ended.outcome, code));
+        }
+    }
+    ends
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_announced_run_without_an_agent_is_ended_once() {
+    let paused = Paused::new();
+    let mut worker = Worker::new(created(&paused, "s").await, Permissions::default());
+    let failure = || Some(("start_failed", "no".to_owned()));
+    let mut expected = Vec::new();
+    for failure in [None, failure()] {
+        let announced = worker.log_mut().announce("hello").await.unwrap().unwrap();
+        // While it is open there is no other.
+        assert!(worker.log_mut().announce("more").await.unwrap().is_none());
+        worker.end_announced(&RunId::new("r9"), None);
+        assert!(worker.log_mut().flush().await);
+        assert_eq!(ends(&paused, "s").await, expected);
+        expected.push(match failure {
+            None => (Outcome::Aborted, None),
+            Some((code, _)) => (Outcome::Failed, Some(code.to_owned())),
+        });
+        for _ in 0..2 {
+            worker.end_announced(&announced.run, failure.clone());
+        }
+        assert!(worker.log_mut().flush().await);
+        assert_eq!(ends(&paused, "s").await, expected);
+    }
+}
+
+/// A log on a journal that a test controls.
+async fn scripted(paused: &Paused, takes: Duration) -> (Arc<ScriptedJournal>, SessionLog) {
+    let inner = Arc::clone(&paused.journal);
+    let journal = Arc::new(ScriptedJournal {
+        append_takes: takes,
+        ..ScriptedJournal::new(inner, Arc::default())
+    });
+    let log = SessionLog::create(Arc::clone(&journal) as _, new_session("s")).await;
+    (journal, log.unwrap())
+}
+
+/// When appends began, in milliseconds since the first one.
+fn times(journal: &ScriptedJournal) -> Vec<u128> {
+    let appends = journal.appends.lock().unwrap();
+    let times = appends.iter().map(|it| (*it - appends[0]).as_millis());
+    times.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_appends_of_a_slow_store_keep_their_distance() {
+    for (longest, distance) in [(None, 10), (Some(5), 5), (Some(1), 2)] {
+        let paused = Paused::new();
+        let (journal, mut log) = scripted(&paused, Duration::from_millis(2)).await;
+        if let Some(longest) = longest {
+            log.set_longest_rest(Duration::from_millis(longest));
+        }
+        log.announce("hello").await.unwrap();
+        log.end_not_started(&StartError::Recall("no".into()));
+        assert!(log.flush().await);
+        // After a pause there is nothing to wait for.
+        sleep(Duration::from_millis(100)).await;
+        log.announce("hello").await.unwrap();
+        let pause = 100 + distance + 2;
+        assert_eq!(times(&journal), [0, distance, pause]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_fast_enough_is_written_at_once() {
+    let paused = Paused::new();
+    let (journal, mut log) = scripted(&paused, Duration::ZERO).await;
+    for _ in 0..3 {
+        log.announce("hello").await.unwrap();
+        log.end_not_started(&StartError::Recall("no".into()));
+    }
+    assert!(log.flush().await);
+    assert_eq!(times(&journal), [0; 6]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_append_is_tried_again_at_growing_intervals() {
+    let paused = Paused::new();
+    let (journal, mut log) = scripted(&paused, Duration::ZERO).await;
+    journal.is_full.store(true, Ordering::SeqCst);
+    let before = paused.elapsed();
+    // The run is worth more than its announcement: this is no error.
+    assert!(log.announce("hello").await.unwrap().is_some());
+    assert_eq!(paused.elapsed() - before, Duration::from_secs(5));
+    assert!(!log.flush().await);
+    let failed = log.history().await.map(|_| ());
+    assert!(matches!(failed, Err(Error::Storage(_))), "{failed:?}");
+    let expected = [
+        0, 50, 150, 350, 750, 1550, 3150, 5150, 7150, 9150, 11150, 13150,
+    ];
+    assert_eq!(times(&journal)[..12], expected);
+    journal.is_full.store(false, Ordering::SeqCst);
+    assert!(log.flush().await);
+    assert_eq!(names(&paused, "s").await.len(), 3);
+    // After a success the intervals begin anew.
+    journal.is_full.store(true, Ordering::SeqCst);
+    log.end_not_started(&StartError::Recall("no".into()));
+    assert!(!log.flush().await);
+    let times = times(&journal);
+    let again: Vec<u128> = times.windows(2).map(|it| it[1] - it[0]).collect();
+    assert_eq!(again[again.len() - 3..], [400, 800, 1600]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_the_journal_refuses_are_no_longer_stored() {
+    let paused = Paused::new();
+    let (journal, log) = scripted(&paused, Duration::ZERO).await;
+    journal.n_refused.store(1, Ordering::SeqCst);
+    let mut worker = Worker::new(log, Permissions::default());
+    worker.start_now(setup("s"), |_| ()).await.unwrap();
+    let mut sink = |_: &Event<'_>| ();
+    let lost = loop {
+        match worker.step(&mut sink).await {
+            Progress::LogLost(lost) => break lost,
+            Progress::Gone(_) => panic!("it was stored"),
+            _ => (),
+        }
+    };
+    assert!(lost.is_refused);
+    assert!(matches!(lost.error, Error::TooLarge { .. }));
+    assert_eq!(names(&paused, "s").await, Vec::<&str>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_a_log_decides_what_to_do_with_commands() {
+    let paused = Paused::new();
+    let mut worker = Worker::new(created(&paused, "s").await, Permissions::default());
+    let session = SessionId::new("s");
+    let target = journal::PromptTarget::Session(session.clone());
+    paused.journal.enqueue(target, "{}".into()).await.unwrap();
+    for body in [
+        r#"{"prompt":1}"#,
+        r#"{"of":1}"#,
+        "{}",
+        r#"{"leave":true}"#,
+        "{",
+    ] {
+        let order = journal::CommandBody::Abort(body.into());
+        paused.journal.command(&session, order).await.unwrap();
+    }
+    let Progress::Requests(requests) = worker.step(&mut |_: &Event<'_>| ()).await else {
+        panic!("there are commands");
+    };
+    let expected = [
+        Request::Prompt {
+            number: 1,
+            body: "{}".into(),
+        },
+        Request::RemovePrompt {
+            number: 2,
+            prompt: 1,
+        },
+        Request::Abort {
+            number: 3,
+            of: Some(1),
+        },
+        Request::Abort {
+            number: 4,
+            of: None,
+        },
+        Request::Leave { number: 5 },
+        Request::Damaged { number: 6 },
+    ];
+    assert_eq!(requests, expected);
+    // All but the prompt are done; that one leaves the queue with its run.
+    assert!(worker.log_mut().flush().await);
+    let left = paused.journal.commands(&session, 0).await.unwrap();
+    assert_eq!(left.iter().map(|it| it.number).collect::<Vec<_>>(), [1]);
+    worker.log_mut().done(1);
+    assert!(worker.log_mut().flush().await);
+    assert_eq!(paused.journal.commands(&session, 0).await.unwrap(), []);
 }

@@ -29,6 +29,7 @@ use super::machine::MessageReader;
 use super::subagents::Subagents;
 use crate::wire::acp::inbound::{self as wire, Line, Meta};
 use crate::wire::lenient::{Any, Object as _, read};
+use crate::wire::scanner;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acp {
@@ -197,7 +198,7 @@ impl MessageReader for Acp {
             cx.extra.clear();
             // A bare update has its fields at the top of the line, where `Line` has taken them for
             // its own.
-            let update = serde_json::from_str(cx.message).unwrap_or_default();
+            let update = scanner::from_str(cx.message).unwrap_or_default();
             self.update(cx, session.as_deref(), update);
         } else if line.method.0.is_some() {
             self.method(cx, &line);

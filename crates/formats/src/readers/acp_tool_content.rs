@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::content::{self, ContentPiece};
 use crate::wire::acp::inbound::{ContentBlock, PlainContent, ToolContent};
 use crate::wire::lenient::{Any, List};
+use crate::wire::scanner;
 
 #[derive(Debug, Default)]
 pub(crate) struct AcpToolContents<'a> {
@@ -24,7 +25,7 @@ pub(crate) fn contents(list: Any<'_>) -> AcpToolContents<'_> {
     let mut contents = AcpToolContents::default();
     for raw in list.0.into_iter().filter_map(|it| it.0) {
         // Content of a later version of the protocol must cost itself alone: it is kept as it came.
-        let content: ToolContent<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let content: ToolContent<'_> = scanner::from_str(raw.get()).unwrap_or_default();
         match (content.r#type.as_deref(), content.content.0) {
             (Some("content") | None, Some(block)) => contents.pieces.push(piece(block)),
             (Some("diff"), _) => contents.diffs.push(Diff {
@@ -56,7 +57,7 @@ fn plain(content: PlainContent<'_>) -> Option<ContentPiece<'_>> {
 
 /// One block of content.
 pub(crate) fn piece(raw: &RawValue) -> ContentPiece<'_> {
-    let block: ContentBlock<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let block: ContentBlock<'_> = scanner::from_str(raw.get()).unwrap_or_default();
     match block.r#type.as_deref() {
         Some("text") => ContentPiece::Text(text(block.text).unwrap_or_default()),
         Some("image") => {

@@ -31,6 +31,7 @@ use super::recent::Recent;
 use super::{input, plans, session_tracker};
 use crate::wire::ag_ui::inbound::{self as wire, Line};
 use crate::wire::lenient::{Any, Object as _};
+use crate::wire::scanner;
 
 /// Things of one kind that are remembered while they are open.
 const MAX_OPEN: usize = 1024;
@@ -286,7 +287,7 @@ fn is_of_run(kind: &str) -> bool {
 
 /// True when the line can only be an AG-UI event.
 pub(crate) fn recognises(line: &str) -> bool {
-    let Ok(mut line) = serde_json::from_str::<Line<'_>>(line) else {
+    let Ok(mut line) = scanner::from_str::<Line<'_>>(line) else {
         return false;
     };
     let kind = line.r#type.take().unwrap_or_default();

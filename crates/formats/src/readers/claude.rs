@@ -35,6 +35,7 @@ use super::subagents::Subagents;
 use super::{RunEnds, input, session_tracker};
 use crate::wire::claude::{self as wire, Line};
 use crate::wire::lenient::{Extra, Object as _, Words, read};
+use crate::wire::scanner;
 
 /// Prompts that wait for their turn; a client that sends more is not being read.
 const MAX_PROMPTS: usize = 256;
@@ -205,7 +206,7 @@ impl Claude {
 
     fn init<'c>(&mut self, cx: &mut FrameContext<'c>) {
         // Only `init` has these fields; `Line` holds what every line may have.
-        let Ok(mut init) = serde_json::from_str::<wire::Init<'c>>(cx.message) else {
+        let Ok(mut init) = scanner::from_str::<wire::Init<'c>>(cx.message) else {
             return;
         };
         let id = init.session_id.take();

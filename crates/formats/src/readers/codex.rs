@@ -23,6 +23,7 @@ use super::recent::Recent;
 use super::{input, session_tracker};
 use crate::wire::codex::{self as wire, Line};
 use crate::wire::lenient::read;
+use crate::wire::scanner;
 
 /// Requests that wait for an answer.
 const MAX_WAITING: usize = 256;
@@ -135,7 +136,7 @@ impl Codex {
         // Codex writes the key `id` twice into a search; the parser keeps the last, but the first
         // one is the item's.
         if item.r#type.as_deref() == Some("web_search") {
-            let ids: wire::Ids<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+            let ids: wire::Ids<'_> = scanner::from_str(cx.message).unwrap_or_default();
             item.id.0 = ids.item.0.map(Cow::Owned).or(item.id.0);
         }
         self.item(cx, item, phase);

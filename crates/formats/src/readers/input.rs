@@ -8,6 +8,7 @@ use super::lifecycle::{FrameContext, Lifecycle, MAX_KEPT};
 use crate::framing::{Repair, clean};
 use crate::wire::duplex;
 use crate::wire::lenient::{Object, read};
+use crate::wire::scanner;
 
 /// The direction of a message; a plain stream has only the agent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ fn wrapped(text: &str) -> Option<(duplex::Line<'_>, &str)> {
     if !keys.iter().any(|it| first.starts_with(it)) {
         return None;
     }
-    let line: duplex::Line<'_> = serde_json::from_str(text).ok()?;
+    let line: duplex::Line<'_> = scanner::from_str(text).ok()?;
     let msg = line.msg.0?.get();
     // An agent's own message may begin with `t` or `msg`; only a recorder's has a direction as
     // well.

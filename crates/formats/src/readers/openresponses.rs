@@ -26,6 +26,7 @@ use super::missing_end::MissingEnd;
 use super::{input, session_tracker};
 use crate::wire::lenient::{Any, List, Str};
 use crate::wire::openresponses::{self as wire, Line, Response};
+use crate::wire::scanner;
 
 /// The id of a response without one.
 const UNNAMED: &str = "response";
@@ -209,7 +210,7 @@ impl OpenResponses {
     /// A response that was not streamed.
     fn whole(&mut self, cx: &mut FrameContext<'_>) {
         cx.extra.clear();
-        let response: Response<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let response: Response<'_> = scanner::from_str(cx.message).unwrap_or_default();
         let status = response.fact::<Str<'_>>("status").take();
         self.terminal(cx, status.as_deref().unwrap_or("completed"), response);
     }
@@ -294,7 +295,7 @@ impl MessageReader for OpenResponses {
 
 /// True when the line can only be an event of a response.
 pub(crate) fn recognises(line: &str) -> bool {
-    let Ok(mut line) = serde_json::from_str::<Line<'_>>(line) else {
+    let Ok(mut line) = scanner::from_str::<Line<'_>>(line) else {
         return false;
     };
     let kind = line.r#type.take();

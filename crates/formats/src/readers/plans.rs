@@ -4,6 +4,7 @@
 use model::{PlanEntry, PlanStatus};
 
 use crate::wire::lenient::{Any, List, Str};
+use crate::wire::scanner;
 
 /// Entries kept; the rest of a longer list is not shown.
 pub(super) const MAX_ENTRIES: usize = 1024;
@@ -31,7 +32,7 @@ pub(super) fn status(word: Option<&str>) -> PlanStatus {
 
 /// The entries of `{"todos": [...]}`; none when there is no such list. What was given up is left out.
 pub(super) fn entries(json: &str) -> Option<Vec<PlanEntry<'static>>> {
-    let input: TodosInput<'_> = serde_json::from_str(json).ok()?;
+    let input: TodosInput<'_> = scanner::from_str(json).ok()?;
     let entries = input.todos.0.into_iter().filter_map(entry);
     let entries: Vec<_> = entries.take(MAX_ENTRIES).collect();
     // An emptied list is news, a call without any list is none.

@@ -8,6 +8,7 @@ use model::{Item, ItemId, Status, Subagent, Text};
 use super::lifecycle::{FrameContext, Lifecycle};
 use super::recent::Recent;
 use crate::wire::lenient::{Any, Str};
+use crate::wire::scanner;
 
 /// Sub-agents remembered at once; the oldest is forgotten first.
 const MAX_SUBAGENTS: usize = 256;
@@ -171,7 +172,7 @@ pub(crate) fn open_item(
     let input = lifecycle.open_tool(call).and_then(|it| it.input.clone());
     let asked: TaskInput<'_> = input
         .as_ref()
-        .and_then(|it| serde_json::from_str(it.get()).ok())
+        .and_then(|it| scanner::from_str(it.get()).ok())
         .unwrap_or_default();
     let own = |stated: Any<'_>, asked: Any<'_>| {
         let text = stated.text().or(asked.text());

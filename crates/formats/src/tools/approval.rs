@@ -9,6 +9,7 @@ use model::{Class, Raw, Text, ToolKind};
 
 use super::{ToolInput, text};
 use crate::display_safe::visible;
+use crate::wire::scanner;
 
 /// Maximum length of the input of an unknown tool, in characters.
 const MAX_INPUT: usize = 2_000;
@@ -60,7 +61,7 @@ fn mentions(title: &str, subject: &str) -> bool {
 /// What the call does something with: a command, paths, an address.
 fn subjects(call: &Class<'_>, raw: Option<&Raw<'_>>) -> Vec<String> {
     let input: ToolInput<'_> = raw
-        .and_then(|it| serde_json::from_str(it.get()).ok())
+        .and_then(|it| scanner::from_str(it.get()).ok())
         .unwrap_or_default();
     let show = |it: &Text<'_>| visible(&it.to_str()).into_owned();
     let mut asked = super::facts(call.kind, &input);

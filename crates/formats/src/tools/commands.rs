@@ -3,13 +3,14 @@
 use model::{Raw, Text};
 
 use crate::wire::lenient::Str;
+use crate::wire::scanner;
 
 /// A command as a line to be pasted into a shell; Codex gives some as a list of words.
 pub(super) fn line(command: Raw<'_>) -> Text<'_> {
     if !command.get().starts_with('[') {
         return Text::from(command);
     }
-    let words: Vec<Str<'_>> = serde_json::from_str(command.get()).unwrap_or_default();
+    let words: Vec<Str<'_>> = scanner::from_str(command.get()).unwrap_or_default();
     let words: Option<Vec<String>> = words.iter().map(|it| it.as_deref().map(quoted)).collect();
     match words {
         Some(words) if !words.is_empty() => Text::new(words.join(" ")),

@@ -126,12 +126,9 @@ pub(crate) fn read<'a, T: Object<'a> + Default>(
     if object.read(&mut scanner).is_ok() && scanner.end().is_ok() {
         return Ok(());
     }
-    // The scanner may have filled some fields before it gave up.
+    // Some fields may have been filled before.
     *object = T::default();
-    // The scanner may refuse too much: serde_json decides, and its error has a position.
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    object.read(&mut deserializer)?;
-    deserializer.end()
+    Err(scanner::error_in(text))
 }
 
 pub(crate) type Extra<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;

@@ -9,6 +9,7 @@ use model::Raw;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::lenient::{Any, Boxed, Extra, List, Num, Object as _, Str};
+use crate::wire::scanner;
 
 object! {
     /// One event. Deltas are by far the most frequent, so everything else is left as it came.
@@ -78,7 +79,7 @@ impl<'a> Response<'a> {
         let mut facts = self.extra.iter();
         let found = facts.rfind(|it| it.0 == key);
         let json = found.and_then(|it| it.1.borrowed_str());
-        json.and_then(|it| serde_json::from_str(it).ok())
+        json.and_then(|it| scanner::from_str(it).ok())
             .unwrap_or_default()
     }
 

@@ -1,27 +1,45 @@
-//! A quick way through JSON that is mostly payload: what nobody looks at is skipped many bytes at a time.
+//! A parser for JSON that is mostly payload: what nobody looks at is skipped many bytes at a time.
 //!
-//! It understands what agents print and refuses the rest: then serde_json reads the text again, and
-//! has the last word on it. So it may refuse too much, but must never accept what serde_json does not.
+//! It accepts what serde_json accepts, with the same values, and leaves to serde_json what is rare:
+//! escapes, numbers that are not whole, deep values, and the wording of errors.
 
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::value::BorrowedStrDeserializer;
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess,
+    Visitor,
 };
+use serde_json::{Number, Value};
 
-/// Parses a text like `serde_json::from_str`, with its values and its errors.
-pub(crate) fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+use super::lenient::Map;
+
+/// Parses a text like `serde_json::from_str`; [`error_in`] says why one is refused.
+pub(crate) fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
     let mut scanner = Scanner::new(text);
-    let value = T::deserialize(&mut scanner).and_then(|value| scanner.end().map(|()| value));
-    value.or_else(|Refused| serde_json::from_str(text))
+    let value = T::deserialize(&mut scanner)?;
+    scanner.end()?;
+    Ok(value)
 }
 
-/// Values inside of each other that become values of ours; the stack is not for the input to use up.
-const MAX_DEPTH: u8 = 32;
+/// The error of serde_json in a text that was refused.
+#[cold]
+pub(crate) fn error_in(text: &str) -> serde_json::Error {
+    // Only what is well-formed is worth the memory of a value.
+    let parsed = serde_json::from_str::<Map<'_, IgnoredAny>>(text)
+        .and_then(|_| serde_json::from_str::<Value>(text));
+    parsed.map_or_else(|err| err, |_| serde::de::Error::custom(Refused))
+}
+
+/// Values inside of each other that become values of ours, as many as in serde_json: the stack is not for the
+/// input to use up.
+const MAX_DEPTH: u8 = 127;
+/// The name of a struct that wants the JSON text itself.
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// A deserializer over a text that is likely JSON.
 #[derive(Debug)]
@@ -31,7 +49,7 @@ pub(crate) struct Scanner<'a> {
     depth: u8,
 }
 
-/// The text has to be read by another parser.
+/// The text is no JSON, or not what was wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refused;
 
@@ -119,8 +137,10 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Skips any value, without a stack.
+    /// Skips any value.
     fn skip_value(&mut self) -> Result<(), Refused> {
+        self.token()?;
+        let start = self.at;
         let mut nesting = Nesting::default();
         loop {
             match self.token()? {
@@ -130,7 +150,9 @@ impl<'a> Scanner<'a> {
                 b'{' => {
                     self.at += 1;
                     if self.token()? != b'}' {
-                        nesting.enter(true)?;
+                        if !nesting.enter(true) {
+                            return self.skip_deep_value(start);
+                        }
                         self.skip_key()?;
                         continue;
                     }
@@ -139,7 +161,9 @@ impl<'a> Scanner<'a> {
                 b'[' => {
                     self.at += 1;
                     if self.token()? != b']' {
-                        nesting.enter(false)?;
+                        if !nesting.enter(false) {
+                            return self.skip_deep_value(start);
+                        }
                         continue;
                     }
                     self.at += 1;
@@ -170,6 +194,17 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// serde_json keeps on the heap what a value is inside of.
+    #[cold]
+    fn skip_deep_value(&mut self, start: usize) -> Result<(), Refused> {
+        let rest = self.text.get(start..).ok_or(Refused)?;
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        let skipped = values.next().ok_or(Refused)?;
+        skipped.map_err(|_| Refused)?;
+        self.at = start + values.byte_offset();
+        Ok(())
+    }
+
     fn skip_key(&mut self) -> Result<(), Refused> {
         if self.token()? != b'"' {
             return Err(Refused);
@@ -189,12 +224,18 @@ impl<'a> Scanner<'a> {
         visitor.visit_borrowed_str(self.text.get(start + 1..self.at - 1).ok_or(Refused)?)
     }
 
-    /// Whole numbers only: whether others fit into a `f64` is for a parser of numbers to say.
     fn visit_number<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, Refused> {
         let start = self.at;
         self.skip_number()?;
         let digits = self.text.get(start..self.at).ok_or(Refused)?;
-        visitor.visit_u64(digits.parse().map_err(|_| Refused)?)
+        match digits.parse() {
+            Ok(number) => visitor.visit_u64(number),
+            Err(_) => {
+                // Whether it fits into a `f64`, and which is the nearest, is for a parser of numbers to say.
+                let number: Number = digits.parse().map_err(|_| Refused)?;
+                number.deserialize_any(visitor).map_err(|_| Refused)
+            }
+        }
     }
 
     #[inline]
@@ -214,8 +255,9 @@ impl<'a> Scanner<'a> {
             true => visitor.visit_map(&mut members)?,
             false => visitor.visit_seq(&mut members)?,
         };
-        // A visitor that stops early leaves members unread; serde_json refuses that as well.
-        if !members.has_ended {
+        // A visitor may know how many members there are, but not stop before the last.
+        let end = if is_object { b'}' } else { b']' };
+        if !members.has_ended && members.has_next(end)? {
             return Err(Refused);
         }
         // Not restored on an error: a scanner that has refused is not used again.
@@ -249,13 +291,38 @@ impl<'de> Deserializer<'de> for &mut Scanner<'de> {
         }
     }
 
-    /// Only `RawValue` asks for this: it wants a map of its own name and the JSON text.
+    #[inline]
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
+        match self.token()? {
+            b'n' => self.word("null").and_then(|()| visitor.visit_none()),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    /// A name alone, or an object with the name and the value of one variant.
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Refused> {
+        match self.token()? {
+            b'"' => visitor.visit_enum(<Cow<'de, str>>::deserialize(self)?.into_deserializer()),
+            b'{' => self.visit_list(VariantVisitor(visitor), true),
+            _ => Err(Refused),
+        }
+    }
+
+    /// A `RawValue` wants a map of its own name and the JSON text.
     #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Refused> {
+        if name != RAW_VALUE {
+            return visitor.visit_newtype_struct(self);
+        }
         let token = self.token()?;
         let start = self.at;
         match token {
@@ -275,8 +342,27 @@ impl<'de> Deserializer<'de> for &mut Scanner<'de> {
     }
 
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char string bytes byte_buf option
-        unit unit_struct seq tuple tuple_struct map struct enum identifier
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char string bytes byte_buf
+        unit unit_struct seq tuple tuple_struct map struct identifier
+    }
+}
+
+/// Reads the one member of an object as the variant of an enum.
+struct VariantVisitor<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for VariantVisitor<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<V::Value, A::Error> {
+        let value = self.0.visit_enum(MapAccessDeserializer::new(&mut map))?;
+        match map.next_key::<IgnoredAny>()? {
+            None => Ok(value),
+            Some(IgnoredAny) => Err(serde::de::Error::custom(Refused)),
+        }
     }
 }
 
@@ -380,13 +466,11 @@ impl Default for Nesting {
 }
 
 impl Nesting {
-    fn enter(&mut self, is_object: bool) -> Result<(), Refused> {
-        // The leading one has come to the top: 63 levels are all that fit.
-        if self.0.leading_zeros() == 0 {
-            return Err(Refused);
-        }
+    /// False when 63 levels are reached, which are all that fit.
+    fn enter(&mut self, is_object: bool) -> bool {
+        let has_room = self.0.leading_zeros() > 0;
         self.0 = self.0 << 1 | u64::from(is_object);
-        Ok(())
+        has_room
     }
 
     fn leave(&mut self) {
@@ -485,7 +569,7 @@ static ESCAPES: [Escape; 256] = {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the text has to be read by another parser")
+        f.write_str("the JSON is not what was expected")
     }
 }
 

@@ -4,6 +4,7 @@ use model::{Ask, AskId, AskKind, AskSettled, Decision, ItemId, Raw};
 
 use super::labels::compact;
 use crate::wire::lenient::{Any, Map};
+use crate::wire::scanner;
 
 /// A question that waits.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ object! {
 
 /// What was answered, if the agent keeps the answers by question.
 fn answers(input: &Raw<'_>) -> Option<String> {
-    let input: Answers<'_> = serde_json::from_str(input.get()).ok()?;
+    let input: Answers<'_> = scanner::from_str(input.get()).ok()?;
     let answers = input.answers.0.into_iter();
     let answers: Vec<String> = answers
         .filter_map(|(_, answer)| Some(model::Text::from(answer.raw()?).to_string()))

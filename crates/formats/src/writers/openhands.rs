@@ -29,6 +29,7 @@ use self::line_writer::LineWriter;
 use super::WriterConfig;
 use crate::wire::lenient::{Any, Num, Str};
 use crate::wire::openhands::{Content, Delta, Event as Line, ExecutionStatus, Source, StateUpdate};
+use crate::wire::scanner;
 
 /// How tool calls and text are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -233,7 +234,7 @@ impl OpenHands {
 
     /// Writes a hook that has run, if it is one OpenHands has a name for.
     fn hook(&mut self, event: &Event<'_>, notice: &Notice<'_>, out: &mut Vec<u8>) -> Option<()> {
-        let hook: Hook<'_> = serde_json::from_str(notice.detail.as_ref()?.get()).ok()?;
+        let hook: Hook<'_> = scanner::from_str(notice.detail.as_ref()?.get()).ok()?;
         let event_name = hook
             .hook_event
             .as_deref()

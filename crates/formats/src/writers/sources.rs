@@ -3,6 +3,7 @@
 use model::{Part, Raw};
 
 use crate::wire::lenient::Any;
+use crate::wire::scanner;
 
 /// A page or a file that an answer refers to.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(crate) fn sources(parts: &[Part<'_>]) -> Vec<SourceLink> {
 
 /// The source that a citation names; nothing for any other part.
 pub(crate) fn source(raw: &Raw<'_>) -> Option<SourceLink> {
-    let citation: Citation<'_> = serde_json::from_str(raw.get()).ok()?;
+    let citation: Citation<'_> = scanner::from_str(raw.get()).ok()?;
     let place = match &*citation.kind.str()? {
         "url_citation" => citation.url.str(),
         "file_citation" | "container_file_citation" => {

@@ -17,6 +17,7 @@ use crate::readers::recent::Recent;
 use crate::readers::subagents;
 use crate::tools;
 use crate::wire::lenient::{Any, List};
+use crate::wire::scanner;
 
 /// Calls known at once; an agent that ends none loses the oldest.
 const MAX_CALLS: usize = 1024;
@@ -307,8 +308,7 @@ impl Acp {
         let Some(content) = update.content.0 else {
             return;
         };
-        let content: wire::ToolContent<'c> =
-            serde_json::from_str(content.get()).unwrap_or_default();
+        let content: wire::ToolContent<'c> = scanner::from_str(content.get()).unwrap_or_default();
         if let Some(block) = content.content.0
             && let ContentPiece::Text(text) = acp_tool_content::piece(block)
         {

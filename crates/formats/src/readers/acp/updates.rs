@@ -16,6 +16,7 @@ use crate::readers::content;
 use crate::readers::lifecycle::raw;
 use crate::readers::plans::{self, MAX_ENTRIES};
 use crate::wire::lenient::{Any, List, Object as _};
+use crate::wire::scanner;
 
 impl Acp {
     pub(super) fn update<'c>(
@@ -242,7 +243,7 @@ impl Acp {
 
 /// The update that a line holds, as it stands there: few updates are kept whole.
 pub(super) fn update_in(line: &str) -> &str {
-    let read: wire::Line<'_> = serde_json::from_str(line).unwrap_or_default();
+    let read: wire::Line<'_> = scanner::from_str(line).unwrap_or_default();
     let params: wire::Params<'_> = read.params.parse().unwrap_or_default();
     let update = params.update.0.or(read.update.0);
     update.map_or(line, |it| it.get())

@@ -9,6 +9,7 @@ use super::{AgUi, FrameContext, Line, MAX_OPEN, metadata, wire};
 use crate::readers::content::{self, ContentPiece};
 use crate::readers::recent::Recent;
 use crate::wire::lenient::Any;
+use crate::wire::scanner;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgUiTexts {
@@ -256,7 +257,7 @@ pub(super) fn text_and_parts(content: Any<'_>) -> (Text<'_>, Vec<Part<'_>>) {
         return (Text::from_json(raw), Vec::new());
     };
     let pieces = list.into_iter().map(|raw| {
-        let part = serde_json::from_str(raw.get()).unwrap_or_default();
+        let part = scanner::from_str(raw.get()).unwrap_or_default();
         content_piece(raw, part)
     });
     let (texts, parts) = content::split(pieces.collect());

@@ -11,6 +11,7 @@ use crate::readers::content;
 use crate::readers::recent::Recent;
 use crate::tools;
 use crate::wire::lenient::Any;
+use crate::wire::scanner;
 
 /// Maximum size of buffered arguments; longer ones are only streamed.
 const MAX_ARGS: usize = 16 * 1024 * 1024;
@@ -219,7 +220,7 @@ fn blocks(content: Any<'_>) -> Raw<'_> {
 }
 
 fn block(raw: &serde_json::value::RawValue) -> Raw<'_> {
-    let part: wire::ContentPart<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let part: wire::ContentPart<'_> = scanner::from_str(raw.get()).unwrap_or_default();
     if let Some(text) = part.text.0
         && metadata(part.metadata).linkspan.block.is_true()
     {

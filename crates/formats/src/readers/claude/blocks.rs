@@ -12,6 +12,7 @@ use crate::readers::machine::MessageReader as _;
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Object as _, Words};
+use crate::wire::scanner;
 
 /// Bytes kept of the last words; more of them are not repeated with the end of the run.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -306,7 +307,7 @@ impl Claude {
 
     /// A line of the type `error`: whatever prints it for the agent says that the turn has failed.
     pub(super) fn error_line(&mut self, cx: &mut FrameContext<'_>) {
-        let line: wire::ErrorLine<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let line: wire::ErrorLine<'_> = scanner::from_str(cx.message).unwrap_or_default();
         let error: wire::ErrorBody<'_> = line.error.parse().unwrap_or_default();
         let words = |it: Any<'_>| {
             it.filled_text()
@@ -403,7 +404,7 @@ fn nth_block(line: &str, at: usize) -> Option<&RawValue> {
         #[serde(borrow)]
         content: Vec<&'a RawValue>,
     }
-    let outer: BlockLine<'_> = serde_json::from_str(line).ok()?;
+    let outer: BlockLine<'_> = scanner::from_str(line).ok()?;
     outer
         .message
         .map(|it| it.content)

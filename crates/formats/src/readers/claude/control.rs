@@ -7,11 +7,12 @@ use model::{Ask, AskId, AskKind, AskSettled, Decision, ItemId, Level};
 use super::{Claude, Direction, FrameContext};
 use crate::tools;
 use crate::wire::claude as wire;
+use crate::wire::scanner;
 
 impl Claude {
     pub(super) fn control_request(&mut self, cx: &mut FrameContext<'_>, direction: Direction) {
         cx.extra.clear();
-        let control: wire::Control<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let control: wire::Control<'_> = scanner::from_str(cx.message).unwrap_or_default();
         let subtype = control.request.subtype.owned().unwrap_or_default();
         let (level, code, text) = match (direction, &*subtype) {
             (Direction::FromAgent, "can_use_tool") => return self.permission(cx, control),
@@ -67,7 +68,7 @@ impl Claude {
 
     pub(super) fn control_response(&mut self, cx: &mut FrameContext<'_>, direction: Direction) {
         cx.extra.clear();
-        let control: wire::Control<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let control: wire::Control<'_> = scanner::from_str(cx.message).unwrap_or_default();
         let response = control.response;
         // The agent's answers are to the host's requests, such as `set_model`; only the host
         // settles asks.
@@ -111,7 +112,7 @@ impl Claude {
 
     pub(super) fn control_cancel(&mut self, cx: &mut FrameContext<'_>) {
         cx.extra.clear();
-        let control: wire::Control<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let control: wire::Control<'_> = scanner::from_str(cx.message).unwrap_or_default();
         if let Some(id) = control.request_id.0 {
             let settled = AskSettled::new(AskId::new(id), Decision::Withdrawn);
             self.lifecycle.settle(cx, settled);

@@ -15,6 +15,7 @@ use super::{Claude, FrameContext, RunEnds};
 use crate::readers::content::joined;
 use crate::readers::lifecycle::{HeldFrame, raw};
 use crate::wire::claude as wire;
+use crate::wire::scanner;
 
 /// Denials remembered over the results of one run.
 const MAX_DENIALS: usize = 256;
@@ -44,7 +45,7 @@ impl Claude {
     }
 
     fn hold_result(&mut self, cx: &mut FrameContext<'_>) {
-        let outcome: wire::Outcome<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let outcome: wire::Outcome<'_> = scanner::from_str(cx.message).unwrap_or_default();
         // Lines before it, such as those of hooks, may have named the session without telling it.
         self.lifecycle.emit_bound(cx);
         let extends = outcome.origin.0.is_some() || self.was_woken;
@@ -60,8 +61,7 @@ impl Claude {
         if let Some(held) = self.held.take() {
             // Only denials and models add up over results; the rest of the earlier result is
             // superseded.
-            let mut before: wire::Outcome<'_> =
-                serde_json::from_str(&held.json).unwrap_or_default();
+            let mut before: wire::Outcome<'_> = scanner::from_str(&held.json).unwrap_or_default();
             denials = held.denials;
             models = held.models;
             add_models(&mut models, per_model(&mut before));
@@ -86,7 +86,7 @@ impl Claude {
     /// Ends the run with the result that was held.
     pub(super) fn finish_held(&mut self, cx: &mut FrameContext<'_>) {
         let Some(held) = self.held.take() else { return };
-        let outcome: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
+        let outcome: wire::Outcome<'_> = scanner::from_str(&held.json).unwrap_or_default();
         // The end belongs to the frame of the result, however much later it is released.
         cx.as_of(held.frame.clone(), |cx| {
             if !outcome.model_usage.0.is_empty() {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::{Claude, FrameContext};
 use crate::readers::plans::{self, MAX_ENTRIES};
 use crate::wire::claude as wire;
+use crate::wire::scanner;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
@@ -117,5 +118,5 @@ impl Tasks {
 }
 
 fn read(input: &Raw<'_>) -> TaskToolInput {
-    serde_json::from_str(input.get()).unwrap_or_default()
+    scanner::from_str(input.get()).unwrap_or_default()
 }

@@ -101,7 +101,7 @@ fn is_refusal(content: &Raw<'_>) -> bool {
 
 /// What the agent notes beside a result: whether and why the call did not run.
 fn note_about<'a>(meta: &'a str, id: &ItemId<'_>) -> Option<wire::ToolResultMeta<'a>> {
-    let notes: Vec<wire::ToolResultMeta<'a>> = serde_json::from_str(meta).ok()?;
+    let notes: Vec<wire::ToolResultMeta<'a>> = scanner::from_str(meta).ok()?;
     notes
         .into_iter()
         .find(|it| it.id.as_deref().is_none_or(|it| it == id.as_str()))

@@ -9,6 +9,7 @@ use crate::readers::machine::MessageReader as _;
 use crate::readers::session_tracker;
 use crate::readers::subagents::SubagentStart;
 use crate::wire::claude::{self as wire, Line, System};
+use crate::wire::scanner;
 
 /// True for a line that only a turn begins with.
 pub(super) fn begins_turn(cx: &FrameContext<'_>, line: &Line<'_>) -> bool {
@@ -42,7 +43,7 @@ impl Claude {
                 .raise(cx, Level::Debug, "thinking_tokens", "thinking");
         }
         cx.extra.clear();
-        let system: System<'c> = serde_json::from_str(cx.message).unwrap_or_default();
+        let system: System<'c> = scanner::from_str(cx.message).unwrap_or_default();
         let (level, code, text) = match &*subtype {
             "status" => return self.status(cx, &system),
             "api_retry" => (Level::Warning, "api_retry", retry_text(&system)),
@@ -206,7 +207,7 @@ impl Claude {
     }
 
     pub(super) fn rate_limit(&mut self, cx: &mut FrameContext<'_>) {
-        let line: wire::RateLimitLine<'_> = serde_json::from_str(cx.message).unwrap_or_default();
+        let line: wire::RateLimitLine<'_> = scanner::from_str(cx.message).unwrap_or_default();
         let status = line.info.status.as_deref().unwrap_or("unknown");
         let level = match status {
             "allowed" => Level::Debug,

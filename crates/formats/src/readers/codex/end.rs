@@ -8,6 +8,7 @@ use super::{Codex, FrameContext, Line};
 use crate::readers::machine::MessageReader as _;
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Num};
+use crate::wire::scanner;
 use crate::wire::thread::OF_THE_RUN;
 
 impl Codex {
@@ -55,7 +56,7 @@ impl Codex {
 /// Takes over what linkspan adds to the end of a turn; true when the counts are those of this run
 /// alone. Then they say nothing about the thread's own.
 fn figures(ended: &mut RunEnded<'_>, usage: Any<'_>, text: &str) -> bool {
-    let figures: wire::Figures<'_> = serde_json::from_str(text).unwrap_or_default();
+    let figures: wire::Figures<'_> = scanner::from_str(text).unwrap_or_default();
     ended.session_cost_usd = figures.session_cost_usd.0;
     ended.duration_ms = figures.duration_ms.as_u64();
     ended.models = (figures.model_usage.0.iter())

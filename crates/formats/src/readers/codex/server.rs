@@ -19,6 +19,7 @@ use crate::readers::plans;
 use crate::tools::{self, ToolInput};
 use crate::wire::codex as wire;
 use crate::wire::lenient::Any;
+use crate::wire::scanner;
 
 /// True for what only Codex says.
 pub(super) fn is_method(method: &str) -> bool {
@@ -289,7 +290,7 @@ impl Codex {
             let title = question.or(known).filter(|it| !it.is_blank());
             title.unwrap_or_else(|| Text::new(method.to_owned()))
         };
-        let asked: AskedWith<'c> = serde_json::from_str(cx.message).unwrap_or_default();
+        let asked: AskedWith<'c> = scanner::from_str(cx.message).unwrap_or_default();
         // Both generations of names end like this: `…/requestApproval` and `execCommandApproval`.
         let kind = match method.ends_with("Approval") {
             true => AskKind::Permission,

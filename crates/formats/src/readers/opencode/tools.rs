@@ -15,6 +15,7 @@ use crate::readers::plans;
 use crate::tools;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{Attachment, FileDiff, Metadata, Part, State};
+use crate::wire::scanner;
 
 /// The prefix of the error of a denied call.
 const DENIED: &[&str] = &[
@@ -182,7 +183,7 @@ fn output<'c>(state: &State<'c>) -> Raw<'c> {
         return state.output.raw().unwrap_or_else(|| Raw::of(&""));
     }
     let parts = attachments.into_iter().map(|raw| {
-        let it: Attachment<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let it: Attachment<'_> = scanner::from_str(raw.get()).unwrap_or_default();
         let picture = it.url.0.map(content::picture);
         let is_picture = |it: &model::Part<'_>| {
             matches!(it, model::Part::Image { media_type, .. } if media_type.starts_with("image/"))

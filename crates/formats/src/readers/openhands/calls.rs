@@ -18,6 +18,7 @@ use crate::readers::subagents;
 use crate::tools;
 use crate::wire::lenient::{Any, Map};
 use crate::wire::openhands::{CALL_FAILED, CALL_LOST, CALL_STOPPED, RUN_ENDED, STREAM_ENDED};
+use crate::wire::scanner;
 
 impl OpenHands {
     pub(super) fn is_call(&self, id: &str) -> bool {
@@ -306,22 +307,22 @@ fn input<'m>(
         && let Some(fields) = without_kind(action.get())
     {
         *made = fields;
-        return serde_json::from_str(made).ok();
+        return scanner::from_str(made).ok();
     }
     let text = text?;
     *made = match serde_json::from_str::<serde::de::IgnoredAny>(&text) {
         Ok(_) => text.into_owned(),
         Err(_) => serde_json::to_string(&text).ok()?,
     };
-    serde_json::from_str(made).ok()
+    scanner::from_str(made).ok()
 }
 
 /// True when the arguments hold something the action does not; two of them OpenHands takes away.
 fn is_more(arguments: &str, action: &str) -> bool {
-    let Ok(arguments) = serde_json::from_str::<Map<'_, Any<'_>>>(arguments) else {
+    let Ok(arguments) = scanner::from_str::<Map<'_, Any<'_>>>(arguments) else {
         return false;
     };
-    let action: Map<'_, Any<'_>> = serde_json::from_str(action).unwrap_or_default();
+    let action: Map<'_, Any<'_>> = scanner::from_str(action).unwrap_or_default();
     let has = |key: &str| action.0.iter().any(|(it, _)| it == key);
     arguments.0.iter().any(|(key, value)| {
         value.0.is_some() && !matches!(&**key, "security_risk" | "summary") && !has(key)
@@ -330,7 +331,7 @@ fn is_more(arguments: &str, action: &str) -> bool {
 
 /// The fields of an action; its kind is the tool's name over again.
 fn without_kind(action: &str) -> Option<String> {
-    let fields: Map<'_, Any<'_>> = serde_json::from_str(action).ok()?;
+    let fields: Map<'_, Any<'_>> = scanner::from_str(action).ok()?;
     let fields = fields.0.iter().filter(|(key, _)| key != "kind");
     let fields = fields.filter_map(|(key, value)| Some((key, value.0?)));
     let mut json = Vec::new();

@@ -11,6 +11,7 @@ use crate::readers::machine::MessageReader as _;
 use crate::readers::missing_end::MissingEnd;
 use crate::wire::lenient::{Any, Str};
 use crate::wire::openresponses::{self as wire, Response};
+use crate::wire::scanner;
 
 impl OpenResponses {
     /// A terminal event; `kind` is its type, or the status of a response that was not streamed.
@@ -144,9 +145,9 @@ fn unfinished(reason: Option<&str>) -> Outcome {
 /// The error of a response, of an `error` event, or of an HTTP answer.
 fn failure<'a>(error: Option<&Raw<'_>>, code: &'static str, text: &'static str) -> RunError<'a> {
     let outer: ErrorEnvelope<'_> = error
-        .and_then(|it| serde_json::from_str(it.get()).ok())
+        .and_then(|it| scanner::from_str(it.get()).ok())
         .unwrap_or_default();
-    let flat = error.and_then(|it| serde_json::from_str(it.get()).ok());
+    let flat = error.and_then(|it| scanner::from_str(it.get()).ok());
     let mut error: wire::Error<'_> = outer.error.parse().or(flat).unwrap_or_default();
     if error.r#type.as_deref() == Some("error") {
         // In a bare `error` event that field is the event's own type, not the kind of the error.

@@ -12,6 +12,7 @@ use super::{FrameContext, OpenResponses, UNNAMED};
 use crate::readers::recent::Recent;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::openresponses::{self as wire, Line};
+use crate::wire::scanner;
 
 /// Output items of one response that are remembered; past it the oldest is forgotten.
 const MAX_SLOTS: usize = 1024;
@@ -285,7 +286,7 @@ impl OpenResponses {
 
 /// The item of an event as it came.
 fn item_in(text: &str) -> Any<'_> {
-    let line: wire::ItemLine<'_> = serde_json::from_str(text).unwrap_or_default();
+    let line: wire::ItemLine<'_> = scanner::from_str(text).unwrap_or_default();
     line.item
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::agent::OutputTail;
 use super::asks::answer;
 use super::{Acp, AcpProfile, meta, wire};
+use crate::wire::scanner;
 use crate::writers::content::{ResultPart, blocks};
 use crate::writers::{hash, take};
 
@@ -278,7 +279,7 @@ fn other<'a>(raw: &Raw<'_>) -> wire::ContentBlock<'a> {
         url: Option<String>,
         tool_name: Option<String>,
     }
-    let found: FoundTool = serde_json::from_str(raw.get()).unwrap_or_default();
+    let found: FoundTool = scanner::from_str(raw.get()).unwrap_or_default();
     let text = match (found.title, found.url, found.tool_name) {
         (Some(title), Some(url), _) => return link(Text::new(title), Text::new(url)),
         (_, _, Some(tool)) => tool,

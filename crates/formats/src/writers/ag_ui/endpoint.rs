@@ -13,6 +13,7 @@ use super::items::Items;
 use super::subagents::StartedSubagents;
 use super::{AgUi, AgUiProfile, EventLane, Outcome, Run, RunEnded, wire};
 use crate::ag_ui::Snapshot;
+use crate::wire::scanner;
 use crate::writers::{WriterConfig, json};
 
 /// What a client of one run is called, and what it understands.
@@ -228,9 +229,7 @@ fn interrupt(it: &Interrupt<'_>) -> Value {
     }
     for (key, raw) in [("input", &ask.input), ("suggestions", &ask.suggestions)] {
         // What is too deep to be taken apart is left out: the tool call has it.
-        let value = raw
-            .as_ref()
-            .and_then(|it| serde_json::from_str(it.get()).ok());
+        let value = raw.as_ref().and_then(|it| scanner::from_str(it.get()).ok());
         if let Some(value) = value.filter(|it: &Value| !it.is_null()) {
             more[key] = value;
         }

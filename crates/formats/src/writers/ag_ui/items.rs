@@ -10,6 +10,7 @@ use super::texts::{AgUiOpenText, ReasoningSpan, TextKind};
 use super::tools::{AgUiOpenTool, ParentMessage};
 use super::{AgUiProfile, EventLane, Run, wire};
 use crate::wire::lenient::Str;
+use crate::wire::scanner;
 use crate::writers::{find_extra, hash};
 
 #[derive(Clone, Debug, Default)]
@@ -223,7 +224,7 @@ pub(super) fn type_of(item: &Raw<'_>) -> String {
             r#type: Str<'a> = "type",
         }
     }
-    let typed: Option<Typed<'_>> = serde_json::from_str(item.get()).ok();
+    let typed: Option<Typed<'_>> = scanner::from_str(item.get()).ok();
     let name = typed.and_then(|mut it| it.r#type.take());
     name.map_or_else(|| "item".to_owned(), Cow::into_owned)
 }

@@ -9,6 +9,7 @@ use model::{Change, Raw, Text, Tool, ToolKind};
 
 use crate::wire::lenient::{Any, Flag, List, Num, Str};
 use crate::wire::openhands::{Action, EditorCommand, ObservationDetail, Task, TaskStatus};
+use crate::wire::scanner;
 
 object! {
     /// The keys that the classification has no field for.
@@ -144,7 +145,7 @@ pub(super) fn observation<'a>(tool: &'a Tool<'_>, is_error: bool) -> Option<Obse
 impl<'a> NativeInput<'a> {
     /// An input of any other type than an object has nothing to offer.
     fn read(raw: &'a Raw<'_>) -> Option<Self> {
-        let input: Self = serde_json::from_str(raw.get()).ok()?;
+        let input: Self = scanner::from_str(raw.get()).ok()?;
         input.is_object.then_some(input)
     }
 }
@@ -152,7 +153,7 @@ impl<'a> NativeInput<'a> {
 impl<'a> ClaudeDetails<'a> {
     fn of(tool: &'a Tool<'_>) -> Self {
         let raw = tool.result.as_ref().and_then(|it| it.structured.as_ref());
-        raw.and_then(|it| serde_json::from_str(it.get()).ok())
+        raw.and_then(|it| scanner::from_str(it.get()).ok())
             .unwrap_or_default()
     }
 

@@ -14,6 +14,7 @@ use crate::wire::lenient::{List, Str};
 use crate::wire::openhands::{
     AcpContent, Action, Content, Observation, ObservationDetail, RejectionSource, ToolCall, Url,
 };
+use crate::wire::scanner;
 use crate::writers::content::{self, ResultPart};
 
 /// Levels of nesting in a payload; pydantic's JSON parser stops at 200 for the whole line.
@@ -86,7 +87,7 @@ pub(super) fn observation<'a>(
 fn external_result<'a>(result: &'a ToolResult<'_>) -> Option<Raw<'a>> {
     let content = &result.content;
     let is_list = || {
-        let list: Vec<&serde_json::value::RawValue> = serde_json::from_str(content.get()).ok()?;
+        let list: Vec<&serde_json::value::RawValue> = scanner::from_str(content.get()).ok()?;
         list.iter()
             .all(|it| it.get().starts_with('{'))
             .then_some(())
@@ -127,11 +128,11 @@ object! {
 }
 
 fn is_by_hook(id: &str, meta: &Raw<'_>) -> bool {
-    let rejected: Rejected<'_> = serde_json::from_str(meta.get()).unwrap_or_default();
+    let rejected: Rejected<'_> = scanner::from_str(meta.get()).unwrap_or_default();
     if rejected.source.as_deref() == Some("hook") {
         return true;
     }
-    let list: List<Meta<'_>> = serde_json::from_str(meta.get()).unwrap_or_default();
+    let list: List<Meta<'_>> = scanner::from_str(meta.get()).unwrap_or_default();
     let mut entries = list.0.iter().filter(|it| it.id.as_deref() == Some(id));
     entries.any(|it| it.permission_decision.source.as_deref() == Some("hook"))
 }

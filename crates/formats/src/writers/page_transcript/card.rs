@@ -7,6 +7,7 @@ use model::{Losses, Raw, Status, Text, Tool, ToolKind};
 use super::agents::text_hash;
 use super::{Renderer, truncated};
 use crate::wire::lenient::{Any, Map};
+use crate::wire::scanner;
 use crate::writers::content::{ResultPart, blocks};
 use crate::writers::labels::{cut, label_and_target, size, unwrapped};
 use crate::writers::transcript::Picture;
@@ -190,7 +191,7 @@ impl<'a> ToolCard<'a> {
         is_shown: impl Fn(&str, &str) -> bool,
         losses: &mut Losses,
     ) {
-        let fields = match serde_json::from_str::<Map<'a, Any<'a>>>(input.get()) {
+        let fields = match scanner::from_str::<Map<'a, Any<'a>>>(input.get()) {
             Ok(fields) if input.get().starts_with('{') => fields.0,
             Ok(_) | Err(_) => {
                 let text = match input.is_null() {

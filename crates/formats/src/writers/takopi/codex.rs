@@ -18,6 +18,7 @@ use super::{MAX_WAITING, Takopi, TakopiRun, end};
 use crate::tools::FileChanges;
 use crate::wire::codex;
 use crate::wire::lenient::Str;
+use crate::wire::scanner;
 use crate::wire::takopi as wire;
 
 /// A notice that came from a Codex item or line.
@@ -234,7 +235,7 @@ impl Takopi {
 
     fn codex_message(&mut self, message: &Message<'_>, event: &Event<'_>, out: &mut Vec<u8>) {
         let phase = find_extra(&event.extra, "phase");
-        let phase: Option<Str<'_>> = phase.and_then(|it| serde_json::from_str(it.get()).ok());
+        let phase: Option<Str<'_>> = phase.and_then(|it| scanner::from_str(it.get()).ok());
         if phase.as_ref().and_then(Str::as_deref) != Some("commentary") {
             return self.message(event, message);
         }
@@ -361,7 +362,7 @@ fn codex_source(notice: &Notice<'_>) -> CodexNotice {
     let Some(detail) = &notice.detail else {
         return CodexNotice::None;
     };
-    let line: codex::Item<'_> = serde_json::from_str(detail.get()).unwrap_or_default();
+    let line: codex::Item<'_> = scanner::from_str(detail.get()).unwrap_or_default();
     match (line.r#type.as_deref(), line.id.0) {
         (Some("error"), Some(id)) => CodexNotice::Item(id.into_owned()),
         (Some("error"), None) => CodexNotice::Line,
@@ -381,7 +382,7 @@ fn status_name(status: Status) -> &'static str {
 /// What a patch over several files does to each.
 pub(super) fn changes<'t>(tool: &'t Tool<'_>) -> Vec<wire::Change<'t>> {
     let input = tool.input.as_ref().map_or("null", Raw::get);
-    let input: FileChanges<'t> = serde_json::from_str(input).unwrap_or_default();
+    let input: FileChanges<'t> = scanner::from_str(input).unwrap_or_default();
     let changes = input.changes.0.into_iter().filter_map(|it| {
         let kind = super::tools::change_kind(it.change());
         let path = Text::from(it.path.raw()?);
@@ -416,7 +417,7 @@ fn mcp_detail<'t>(
 /// The three counts that takopi knows.
 fn usage<'a>(ended: &'a RunEnded<'_>) -> Option<Raw<'a>> {
     let detail = ended.usage.as_ref()?.detail.as_ref()?;
-    let usage: codex::Usage<'_> = serde_json::from_str(detail.get()).ok()?;
+    let usage: codex::Usage<'_> = scanner::from_str(detail.get()).ok()?;
     usage.input.0?;
     Some(Raw::of(&wire::CodexUsage {
         input_tokens: usage.input.as_u64(),

@@ -6,6 +6,7 @@ use super::super::line;
 use super::notes::Note;
 use super::{Takopi, TakopiProfile};
 use crate::resume;
+use crate::wire::scanner;
 use crate::wire::takopi as wire;
 
 impl Takopi {
@@ -134,6 +135,6 @@ fn usage<'a>(usage: &'a Usage<'_>) -> Raw<'a> {
 
 fn model_usage<'a>(ended: &'a RunEnded<'_>) -> Option<Raw<'a>> {
     let detail = ended.detail.as_ref()?;
-    let frame: wire::ResultFrame<'a> = serde_json::from_str(detail.get()).ok()?;
+    let frame: wire::ResultFrame<'a> = scanner::from_str(detail.get()).ok()?;
     frame.model_usage.raw()
 }

@@ -12,6 +12,7 @@ use super::notes::Note;
 use super::session::TakopiSession;
 use super::{Takopi, end, tools};
 use crate::wire::lenient::{Any, Object as _};
+use crate::wire::scanner;
 use crate::wire::takopi::{self as wire, Kind};
 
 pub(super) fn heading<'t>(
@@ -171,7 +172,7 @@ impl Takopi {
 }
 
 fn parse<'a>(detail: &'a Raw<'_>) -> Option<wire::ResultFrame<'a>> {
-    let frame: wire::ResultFrame<'a> = serde_json::from_str(detail.get()).ok()?;
+    let frame: wire::ResultFrame<'a> = scanner::from_str(detail.get()).ok()?;
     frame.is_object().then_some(frame)
 }
 
@@ -187,7 +188,7 @@ fn usage<'a>(frame: &wire::ResultFrame<'a>) -> Raw<'a> {
 
 fn input<'t>(tool: &'t Tool<'_>) -> wire::ToolInput<'t> {
     let input = tool.input.as_ref().map_or("null", Raw::get);
-    serde_json::from_str(input).unwrap_or_default()
+    scanner::from_str(input).unwrap_or_default()
 }
 
 fn path<'t>(input: &wire::ToolInput<'t>) -> Option<Text<'t>> {

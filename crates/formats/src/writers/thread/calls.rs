@@ -11,6 +11,7 @@ use super::ThreadProfile;
 use super::codex_passthrough;
 use super::output::{OutputSource, OutputText, Outputs};
 use crate::wire::lenient::Any;
+use crate::wire::scanner;
 use crate::wire::thread as wire;
 
 /// A call between its `item.started` and its `item.completed`.
@@ -519,7 +520,7 @@ object! {
 
 /// What a new agent is asked to do; the classification has no field for it.
 fn prompt(input: &Raw<'_>) -> Option<Text<'static>> {
-    let input: AgentCallInput<'_> = serde_json::from_str(input.get()).ok()?;
+    let input: AgentCallInput<'_> = scanner::from_str(input.get()).ok()?;
     Some(owned(&Text::from(input.prompt.raw()?)))
 }
 

@@ -10,6 +10,7 @@ use super::calls::{AgentCall, FileChange, SearchCall, owned};
 use crate::tools::FileChanges;
 use crate::wire::codex;
 use crate::wire::lenient::{Any, List, Num, Str};
+use crate::wire::scanner;
 use crate::wire::thread as wire;
 
 /// The name of a tool that is a command of Codex.
@@ -49,7 +50,7 @@ pub(super) fn changes(tool: &Tool<'_>) -> Vec<FileChange> {
     let Some(input) = &tool.input else {
         return Vec::new();
     };
-    let input: FileChanges<'_> = serde_json::from_str(input.get()).unwrap_or_default();
+    let input: FileChanges<'_> = scanner::from_str(input.get()).unwrap_or_default();
     let changes = input.changes.0.iter().filter_map(|it| {
         let path = owned(&Text::from(it.path.raw()?));
         let kind = super::calls::kind(it.change()?);
@@ -60,7 +61,7 @@ pub(super) fn changes(tool: &Tool<'_>) -> Vec<FileChange> {
 
 /// What was searched for and where.
 pub(super) fn search(tool: &Tool<'_>) -> Option<SearchCall> {
-    let input: CodexSearchInput<'_> = serde_json::from_str(tool.input.as_ref()?.get()).ok()?;
+    let input: CodexSearchInput<'_> = scanner::from_str(tool.input.as_ref()?.get()).ok()?;
     let action: CodexSearchAction<'_> = input.action.parse()?;
     let (url, pattern) = (text_of(action.url), text_of(action.pattern));
     let action = match action.r#type.as_deref()? {
@@ -88,7 +89,7 @@ fn text_of(any: Any<'_>) -> Option<Text<'static>> {
 
 /// A call that addresses other threads.
 pub(super) fn agent(tool: &Tool<'_>) -> Option<AgentCall> {
-    let input: CodexSearchInput<'_> = serde_json::from_str(tool.input.as_ref()?.get()).ok()?;
+    let input: CodexSearchInput<'_> = scanner::from_str(tool.input.as_ref()?.get()).ok()?;
     let receivers: List<Str<'_>> = input.receivers.parse()?;
     let receivers = receivers.0.iter().filter_map(Str::as_deref);
     Some(AgentCall {
@@ -107,8 +108,7 @@ pub(super) fn agent(tool: &Tool<'_>) -> Option<AgentCall> {
 
 /// How the agents of a call are doing.
 pub(super) fn states<'a>(structured: &'a Raw<'_>) -> wire::AgentsStates<'a> {
-    let states: codex::AgentsStates<'a> =
-        serde_json::from_str(structured.get()).unwrap_or_default();
+    let states: codex::AgentsStates<'a> = scanner::from_str(structured.get()).unwrap_or_default();
     let states = states.0.into_iter().map(|(thread_id, it)| {
         let status = match it.status.as_deref().unwrap_or_default() {
             "pending_init" | "pendingInit" => wire::AgentStatus::PendingInit,
@@ -128,7 +128,7 @@ pub(super) fn states<'a>(structured: &'a Raw<'_>) -> wire::AgentsStates<'a> {
 
 /// The counts as Codex has them: of the whole thread, and the input with what came from a cache.
 pub(super) fn usage(usage: &Usage<'_>) -> Option<wire::Usage> {
-    let own: codex::Usage<'_> = serde_json::from_str(usage.detail.as_ref()?.get()).ok()?;
+    let own: codex::Usage<'_> = scanner::from_str(usage.detail.as_ref()?.get()).ok()?;
     let count = |a: Num, b: Num| {
         let n = a.as_u64().or(b.as_u64())?;
         Some(n.min(i64::MAX.unsigned_abs()))
@@ -152,7 +152,7 @@ pub(super) enum CodexWarning {
 }
 
 pub(super) fn warning(notice: &Notice<'_>) -> Option<CodexWarning> {
-    let item: Typed<'_> = serde_json::from_str(notice.detail.as_ref()?.get()).ok()?;
+    let item: Typed<'_> = scanner::from_str(notice.detail.as_ref()?.get()).ok()?;
     // A notice of another agent may have a detail of this shape by chance.
     let is_same =
         item.r#type.as_deref() == Some("error") && Text::from(item.message.raw()?) == notice.text;

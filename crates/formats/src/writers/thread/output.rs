@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use model::{Losses, Raw, Text, ToolResult};
 
 use crate::wire::lenient::Any;
+use crate::wire::scanner;
 use crate::wire::thread as wire;
 use crate::writers::ServedThread;
 use crate::writers::content::{ResultPart, blocks, joined};
@@ -237,7 +238,7 @@ object! {
 
 /// The structured content proper: some agents keep it beside the content, some by itself.
 fn structured<'a>(raw: &'a Raw<'_>) -> Option<Raw<'a>> {
-    let object: McpStructured<'a> = serde_json::from_str(raw.get()).ok()?;
+    let object: McpStructured<'a> = scanner::from_str(raw.get()).ok()?;
     match (object.structured_content.raw(), object.content.0) {
         (Some(raw), _) => Some(raw),
         (None, None) if object.is_object => Some(raw.by_ref()),

@@ -8,6 +8,7 @@ use crate::readers::acp_tool_content;
 use crate::readers::content::{self, ContentPiece};
 use crate::tools;
 use crate::wire::lenient::{Any, Num};
+use crate::wire::scanner;
 
 object! {
     /// What agents put into `rawOutput` of a command.
@@ -73,7 +74,7 @@ impl AcpCall {
             return self.terminal_exit;
         }
         let output: RawOutput<'_> = (self.output.as_ref())
-            .and_then(|it| serde_json::from_str(it.get()).ok())
+            .and_then(|it| scanner::from_str(it.get()).ok())
             .unwrap_or_default();
         let codes = [
             output.exit_code,
@@ -94,8 +95,7 @@ impl AcpCall {
 fn is_terminal(piece: &ContentPiece<'_>) -> bool {
     match piece {
         ContentPiece::Part(model::Part::Other(raw)) => {
-            let content: wire::ToolContent<'_> =
-                serde_json::from_str(raw.get()).unwrap_or_default();
+            let content: wire::ToolContent<'_> = scanner::from_str(raw.get()).unwrap_or_default();
             content.r#type.as_deref() == Some("terminal")
         }
         ContentPiece::Part(_) | ContentPiece::Text(_) => false,

@@ -4,6 +4,7 @@
 use model::{Event, Raw, Text, Tool};
 
 use super::{heading as by_name, labelled, text_of};
+use crate::wire::scanner;
 use crate::wire::takopi as wire;
 use crate::writers::takopi::tools::relative;
 use crate::writers::{content, find_extra};
@@ -82,6 +83,6 @@ pub(in crate::writers::takopi) fn is_ok(tool: &Tool<'_>) -> bool {
 
 fn path<'t>(tool: &'t Tool<'_>) -> Option<Text<'t>> {
     let input = tool.input.as_ref().map_or("null", Raw::get);
-    let input: wire::OpenCodeInput<'t> = serde_json::from_str(input).unwrap_or_default();
+    let input: wire::OpenCodeInput<'t> = scanner::from_str(input).unwrap_or_default();
     text_of(input.file_path).or_else(|| text_of(input.file_path_camel))
 }

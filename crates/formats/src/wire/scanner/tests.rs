@@ -62,6 +62,7 @@ fn strings_end_where_they_do_at_any_length() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "tests own the files they read")]
 fn recordings_have_the_values_of_serde_json() {
     for name in ["claude", "codex", "opencode", "gemini", "openhands", "acp"] {
         let folder = format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -40,6 +40,14 @@ pub(crate) struct TestProgram {
     folder: PathBuf,
 }
 
+/// Builds every program and test of the workspace. It is the only build: `cargo build` would leave out what
+/// tests need of the dependencies, and so build everything once more.
+pub(crate) fn build() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--workspace", "--no-run"]);
+    command
+}
+
 /// The test programs that `cargo test --workspace` would run.
 pub(crate) fn programs() -> Result<Vec<TestProgram>> {
     built(&[])
@@ -68,8 +76,7 @@ fn built(targets: &[&str]) -> Result<Vec<TestProgram>> {
     struct Profile {
         test: bool,
     }
-    let mut command = cargo();
-    command.args(["test", "--quiet", "--workspace", "--no-run"]);
+    let mut command = build();
     command.args(targets);
     let printed = capture(command.arg("--message-format=json"))?.stdout;
     let artifacts = serde_json::Deserializer::from_slice(&printed).into_iter::<Artifact>();

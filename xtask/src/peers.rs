@@ -27,7 +27,7 @@ use serde::Deserialize;
 use crate::{
     libtest,
     matrix::{self, Converted, Loss},
-    process::{capture, cargo, root, run as run_command, target_dir},
+    process::{capture, root, run as run_command, target_dir},
     report::{Step, Warnings, print_line},
 };
 
@@ -388,8 +388,7 @@ struct Recording {
 
 /// The program whose output is judged.
 pub(crate) fn built() -> Result<PathBuf> {
-    // Of the whole workspace, as the tests are: the features of dependencies are the same then.
-    run_command(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
+    run_command(&mut libtest::build())?;
     Ok(target_dir()?.join("debug").join("linkspan"))
 }
 

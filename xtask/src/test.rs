@@ -21,9 +21,7 @@ pub(crate) fn stages() -> Vec<Stage> {
     let checks = vec![
         Step::new("fmt", || quiet(cargo().args(["fmt", "--all", "--check"]))),
         Step::new("clippy", clippy),
-        Step::new("build", || {
-            quiet(cargo().args(["test", "--quiet", "--workspace", "--no-run"]))
-        }),
+        Step::new("build", || quiet(&mut libtest::build())),
         Step::new("doc", doc).within(60),
         Step::new("deny", || deny::run().map(|()| Warnings::new())),
     ];

@@ -78,11 +78,11 @@ impl Hub {
     /// Opens a hub: ends the agents of dead processes, closes their runs as lost, and resumes
     /// queued prompts.
     pub async fn open(config: HubConfig) -> Result<Self> {
-        // First: a run must not be closed as lost while its agent is still at work.
+        // Also those without a run, which the recovery does not look for.
         tokio::task::spawn_blocking(process::end_orphans).await.ok();
         let shared = Arc::new(Shared::new(config));
         // A store that cannot be written can be read; the sweep tries again.
-        if let Err(Error::Journal(err)) = shared.recover_lost_runs().await {
+        if let Err(err) = shared.recover_lost_runs().await {
             shared.report_trouble(&err);
         }
         // After the recovery: the runs that it closed are the state to begin with, not changes.

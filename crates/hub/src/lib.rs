@@ -46,6 +46,7 @@ pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use histogram::Histogram;
 pub use hub::{Hub, Overview, Queued, Submitted, title};
 pub use paging::{LogPages, SessionPages};
+pub use recovery::{close_lost_runs, is_lost};
 pub use retention::{retention, truncation};
 pub use setup::{SetupError, setup};
 

@@ -1,15 +1,66 @@
-//! Crash recovery: runs of a dead owner are closed as lost by the next owner of the session.
+//! Crash recovery: runs of a dead owner are closed as lost by the next owner of the session, or by any
+//! program that finds them.
 //!
 //! The `linkspan` reader replays the stored part of the run; the events it emits at the end are the
 //! missing ones: open items and asks are closed, and the run ends.
 
+use std::time::Duration;
+
 use formats::{ReaderConfig, registry};
-use journal::{Batch, Deltas, Entry, Journal, Lease, Result};
-use model::{Body, End, Event, Frame, Outcome, RunEnded, RunError, Text};
+use journal::{Batch, Deltas, Entry, Error, Journal, Lease, OpenRun, Owner, Result};
+use model::{Body, End, Event, Frame, Outcome, RunEnded, RunError, SessionId, Text};
+use runner::process;
 use tracing::warn;
 
+use crate::config::{Limits, is_dead, own_name};
 use crate::paging::LogPages;
 use crate::record::now;
+use crate::worker::acquire;
+
+/// Whether an open run has no owner left that could end it.
+pub fn is_lost(open: &OpenRun) -> bool {
+    let holder = open.holder.as_ref();
+    holder.is_none_or(|it| it.lapsed || is_dead(&it.owner))
+}
+
+/// Closes the runs of dead owners as lost, for a program that runs no sessions of its own; returns the
+/// sessions that they were in.
+pub async fn close_lost_runs(journal: &dyn Journal) -> Result<Vec<SessionId<'static>>> {
+    let owner = Owner::new(own_name());
+    close_all(journal, &owner, Limits::default().lease, |_| false).await
+}
+
+/// The same as `owner`; the sessions that are its own are left alone.
+pub(crate) async fn close_all(
+    journal: &dyn Journal,
+    owner: &Owner,
+    ttl: Duration,
+    is_own: impl Fn(&SessionId<'static>) -> bool,
+) -> Result<Vec<SessionId<'static>>> {
+    let mut lost = journal.open_runs().await?;
+    lost.retain(|it| is_lost(it) && !is_own(&it.run.session));
+    let mut closed = Vec::new();
+    if lost.is_empty() {
+        return Ok(closed);
+    }
+    // First: a run must not be closed as lost while its agent is still at work.
+    tokio::task::spawn_blocking(process::end_orphans).await.ok();
+    for session in lost.into_iter().map(|it| it.run.session) {
+        match acquire(journal, &session, owner, ttl).await {
+            Ok(lease) => {
+                // Released even on failure: otherwise the session waits for the lease to lapse.
+                let recovered = close(journal, &lease).await;
+                journal.release(&lease).await?;
+                recovered?;
+                closed.push(session);
+            }
+            // Another process was faster.
+            Err(Error::Held { .. } | Error::NoSession { .. }) => (),
+            Err(err) => return Err(err),
+        }
+    }
+    Ok(closed)
+}
 
 /// Closes every open run of the session that `lease` is for; returns the last event.
 pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {

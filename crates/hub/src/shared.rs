@@ -15,9 +15,8 @@ use tracing::{error, info};
 use crate::acceptor::Due;
 use crate::changes::Directory;
 use crate::channel::Channels;
-use crate::config::{HubConfig, is_dead};
+use crate::config::HubConfig;
 use crate::counts::RunCounts;
-use crate::error::{Error, Result};
 use crate::firehose::Firehose;
 use crate::lock::lock;
 use crate::recovery;
@@ -141,27 +140,11 @@ impl Shared {
     }
 
     /// Closes the runs of dead owners as lost.
-    pub(crate) async fn recover_lost_runs(&self) -> Result<()> {
-        let journal = &self.config.journal;
-        for open in journal.open_runs().await? {
-            let holder = open.holder.as_ref();
-            let is_lost = holder.is_none_or(|it| it.lapsed || is_dead(&it.owner));
-            let session = &open.run.session;
-            if !is_lost || self.is_ours(session) {
-                continue;
-            }
-            match self.acquire(session).await {
-                Ok(lease) => {
-                    // Released even on failure: otherwise the session waits for the lease to lapse.
-                    let closed = recovery::close(&**journal, &lease).await;
-                    journal.release(&lease).await?;
-                    closed?;
-                    self.touch(session);
-                }
-                // Another process was faster.
-                Err(journal::Error::Held { .. } | journal::Error::NoSession { .. }) => (),
-                Err(err) => return Err(err.into()),
-            }
+    pub(crate) async fn recover_lost_runs(&self) -> journal::Result<()> {
+        let (journal, ttl) = (&*self.config.journal, self.config.limits.lease);
+        let closed = recovery::close_all(journal, &self.owner, ttl, |it| self.is_ours(it)).await?;
+        for session in &closed {
+            self.touch(session);
         }
         Ok(())
     }
@@ -248,7 +231,7 @@ const SWEEP: Duration = Duration::from_secs(2);
 pub(crate) async fn sweep(shared: Arc<Shared>) {
     loop {
         sleep(SWEEP.min(shared.config.limits.lease)).await;
-        if let Err(Error::Journal(err)) = shared.recover_lost_runs().await {
+        if let Err(err) = shared.recover_lost_runs().await {
             shared.report_trouble(&err);
         }
         // A failed read is retried the next time.

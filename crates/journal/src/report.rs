@@ -6,6 +6,7 @@ use model::SessionId;
 
 use crate::error::Damage;
 use crate::open_note::LostSession;
+use crate::run::OpenRun;
 
 /// A store as it is found; nothing is changed by looking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Report {
     pub known: i64,
     pub sessions: u64,
     pub events: u64,
+    /// Runs without an end, with the holders of their sessions.
+    pub open_runs: Vec<OpenRun>,
     /// SQLite's own integrity messages; empty when there are none.
     pub structure: Vec<String>,
     /// Rows whose checksum does not fit, or that are not there.

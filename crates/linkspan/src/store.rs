@@ -48,8 +48,25 @@ pub(crate) enum OpenMode {
     OrReadOnly,
 }
 
-/// Opens the journal, and makes it if there is none.
+/// Opens the journal, and makes it if there is none; runs that a dead program left open are closed.
 pub(crate) async fn open(
+    folder: &Path,
+    cut: Option<Truncate>,
+    mode: OpenMode,
+) -> Result<Arc<dyn Journal>, Failure> {
+    let journal = open_as_found(folder, cut, mode).await?;
+    // A store that cannot be written can be read.
+    if let Err(err) = hub::close_lost_runs(&*journal).await {
+        exit::print_line(&format!(
+            "linkspan: the runs of a program that died stay open: {}\n",
+            chain(&err)
+        ));
+    }
+    Ok(journal)
+}
+
+/// The same without closing anything, which a hub does by itself.
+pub(crate) async fn open_as_found(
     folder: &Path,
     cut: Option<Truncate>,
     mode: OpenMode,

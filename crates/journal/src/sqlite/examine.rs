@@ -14,7 +14,8 @@ use super::checksum::{
 };
 use super::logs::LogRow;
 use super::witness::{self, Witness};
-use super::{log, migrate, open};
+use super::{log, migrate, open, runs};
+use crate::clock::{Clock, SystemClock};
 use crate::entry::Read;
 use crate::error::{Damage, Fault};
 use crate::report::{DamagedRow, Report};
@@ -45,6 +46,9 @@ pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
     sessions.check(&conn);
     report.sessions = sessions.keys.len() as u64;
     report.events = sessions.n_events;
+    // Damaged tables are reported above.
+    let now = SystemClock::new().steady();
+    report.open_runs = runs::open_runs(&conn, &now).unwrap_or_default();
     report.damaged = sessions.damaged;
     report.structure.extend(sessions.unreadable);
     DamagedRow::sort(&mut report.damaged);

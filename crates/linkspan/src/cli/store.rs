@@ -304,7 +304,8 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct DoctorArgs {
     /// Copy the undamaged part of a damaged journal into a new one, and report what was lost
     ///
-    /// The old one is kept beside it, with the time in its name. The journal must not be in use.
+    /// The old one is kept beside it, with the time in its name. The journal must not be in use. Runs
+    /// that a program left open when it died are closed as lost.
     #[arg(long)]
     pub(crate) repair: bool,
 

@@ -1,6 +1,7 @@
 //! `linkspan doctor`: what is right and what is wrong with everything linkspan stands on, in plain words.
 //!
-//! Looking changes nothing. `--repair` rescues what is whole of a damaged journal and keeps the old one.
+//! Looking changes nothing. `--repair` rescues what is whole of a damaged journal, keeps the old one, and
+//! closes the runs that dead programs left open.
 
 mod engines;
 mod folder;

@@ -16,6 +16,8 @@ mod convert;
 #[cfg(target_os = "linux")]
 mod crash;
 #[cfg(target_os = "linux")]
+mod dead_owners;
+#[cfg(target_os = "linux")]
 mod disk_full;
 #[cfg(target_os = "linux")]
 mod doctor;

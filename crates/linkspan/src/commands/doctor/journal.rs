@@ -109,6 +109,16 @@ fn finding_text(path: &Path, report: &Report, findings: &mut Vec<Finding>) {
             }
         }
     }
+    let lost = report.open_runs.iter().filter(|it| hub::is_lost(it));
+    for open in lost.take(MAX_NAMED) {
+        let text = format!(
+            "a program died during the run of session `{}`, which is still open",
+            open.run.session
+        );
+        findings.push(Finding::warn(ABOUT, text).hint(
+            "`linkspan doctor --repair` closes it as lost, and so does whatever opens the journal next",
+        ));
+    }
     for copy in &report.aside {
         findings.push(
             Finding::warn(ABOUT, format!("`{}` was put aside", copy.display()))
@@ -192,13 +202,18 @@ pub(super) fn repair(folder: &Path) -> Result<Vec<Finding>, Failure> {
     let mut report = Sqlite::examine(&path).map_err(failed)?;
     if report.version < report.known {
         // Opening it gives its rows the checksums that a repair goes by.
-        let opened = store::open(folder, None, OpenMode::ReadWrite);
+        let opened = store::open_as_found(folder, None, OpenMode::ReadWrite);
         store::runtime()?.block_on(opened).map(drop)?;
         report = Sqlite::examine(&path).map_err(failed)?;
     }
     if report.is_whole() {
-        let text = format!("`{}` is whole; nothing was changed", path.display());
-        return Ok(vec![Finding::ok(ABOUT, text)]);
+        let mut findings = close_lost_runs(folder, &report)?;
+        let text = match findings.is_empty() {
+            true => format!("`{}` is whole; nothing was changed", path.display()),
+            false => format!("`{}` is whole", path.display()),
+        };
+        findings.insert(0, Finding::ok(ABOUT, text));
+        return Ok(findings);
     }
     let repaired = Sqlite::repair(&path).map_err(failed)?;
     let text = format!(
@@ -212,7 +227,25 @@ pub(super) fn repair(folder: &Path) -> Result<Vec<Finding>, Failure> {
         let text = format!("the old journal is kept as `{}`", kept.display());
         findings.push(Finding::ok(ABOUT, text));
     }
+    findings.extend(close_lost_runs(folder, &report)?);
     Ok(findings)
+}
+
+/// Closes the runs that dead programs have left open.
+fn close_lost_runs(folder: &Path, report: &Report) -> Result<Vec<Finding>, Failure> {
+    if !report.open_runs.iter().any(hub::is_lost) {
+        return Ok(Vec::new());
+    }
+    let closed = store::runtime()?.block_on(async {
+        let journal = store::open_as_found(folder, None, OpenMode::ReadWrite).await?;
+        let closed = hub::close_lost_runs(&*journal).await;
+        closed.map_err(store::failed)
+    })?;
+    let found = closed.iter().map(|it| {
+        let text = format!("the run of session `{it}`, whose program died, was closed as lost");
+        Finding::ok(ABOUT, text)
+    });
+    Ok(found.collect())
 }
 
 #[cfg(test)]

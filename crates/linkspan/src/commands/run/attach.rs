@@ -1,7 +1,9 @@
 //! `linkspan run --attach`: follows a session that is run by another process.
 //!
 //! It only reads the journal, so the owner of the session is not involved. Detaching does not stop
-//! the run.
+//! the run. The run of an owner that dies is closed as lost, as whoever finds it does.
+
+use std::time::Duration;
 
 use hub::LogPages;
 use journal::{Deltas, Journal, Scope, Session, State, Stored};
@@ -14,6 +16,9 @@ use super::{every, exit_of};
 use crate::cli::RunArgs;
 use crate::exit::{Code, Failure};
 use crate::store;
+
+/// Between two checks that the owner is alive.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(
     args: &RunArgs,
@@ -48,7 +53,7 @@ impl Attached<'_> {
     async fn follow(&mut self, mut stops: InterruptSignals) -> Result<(), Failure> {
         // Before the first read: what is stored in between still wakes the loop.
         let mut watch = self.journal.watch(Scope::Session(self.session.clone()));
-        let mut ticks = every(TICK);
+        let (mut ticks, mut checks) = (every(TICK), every(CHECK_INTERVAL));
         loop {
             self.read().await?;
             if self.is_over().await? {
@@ -66,6 +71,10 @@ impl Attached<'_> {
                         return Err(Failure::Silent(Code::Interrupted));
                     }
                     _ = ticks.tick(), if is_moving => self.output.tick()?,
+                    // The watch says when something was closed; a failure is tried again.
+                    _ = checks.tick() => {
+                        hub::close_lost_runs(self.journal).await.ok();
+                    }
                 }
             }
         }
@@ -98,8 +107,7 @@ impl Attached<'_> {
         let Some(found) = self.find().await? else {
             return Ok(true);
         };
-        let waiting = self.journal.commands(&self.session, 0).await;
-        let is_waiting = !waiting.map_err(store::failed)?.is_empty();
-        Ok(found.state == State::Idle && found.head <= self.after && !is_waiting)
+        // Aborts and answers that a dead owner has not read are no work.
+        Ok(found.state == State::Idle && found.head <= self.after)
     }
 }

@@ -22,7 +22,7 @@ import { Store, summary } from "./store.js";
 import { dropToken, forgetToken, onSignedIn, onSignedOut, rememberToken, takeToken, token } from "./token.js";
 import { clearTop, drawTop, tickTop } from "./top.js";
 import { openFile } from "./viewer.js";
-import { isRecording } from "./words.js";
+import { isRecording, visible } from "./words.js";
 
 /**
  * @typedef {object} Open
@@ -101,6 +101,7 @@ socket.onFrame = (text) => {
   if (message.requestId === HELLO) catchUp();
   else if (message.type === "bridge.session") sessionChanged(message.session);
   else if (message.type === "bridge.sessions_changed") void list.refresh();
+  else if (message.type === "bridge.session_removed") removed(message.sessionId);
   else if (message.type === "bridge.detached" && message.sessionId === store.state.open?.session.id)
     void store.state.open?.follower.sync();
 };
@@ -303,6 +304,7 @@ function follow(detail, pending, askedAt = store.version) {
   };
   follower.onError = (error) => {
     if (error instanceof ApiError && error.status === 401) refuse();
+    else if (error instanceof ApiError && error.status === 404) removed(id);
     else if (socket.state === "open")
       setTimeout(() => store.state.open?.follower === follower && void follower.sync(), 1000);
   };
@@ -393,6 +395,16 @@ function sessionChanged(session) {
   open.pending.state(session.state);
   change(open.follower, { session });
   if (before.queue !== session.queue || before.state !== session.state) void refreshDetail();
+}
+
+/** A session is gone: if it is open, back to the list, which is told by itself. @param {string} id */
+function removed(id) {
+  const { open } = store.state;
+  if (open?.session.id !== id) return;
+  history.replaceState(null, "", "#/");
+  void navigate();
+  store.update({ words: `“${visible(open.session.title || id)}” was removed.` });
+  say(store.state.words);
 }
 
 async function refreshDetail() {

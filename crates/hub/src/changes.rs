@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::firehose::Firehose;
 use crate::lock::lock;
 use crate::ring::EncodedOnce;
+use crate::session_task::until;
 use crate::shared::Shared;
 
 /// Capacity of a listener's queue; a listener that falls behind further reads the whole list again.
@@ -26,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Interval between scans of all sessions. Local changes are noticed at once; the journal also
 /// reports those of other processes, but hints at every event of every run.
 const LOOK: Duration = Duration::from_millis(200);
+/// From a hint to the look for sessions that were removed, which reads all that are cached.
+const LOOK_FOR_GONE: Duration = Duration::from_secs(1);
 /// Sessions scanned when it is unknown which one has changed: those with the newest activity,
 /// besides those with an open run.
 const NEWEST: u32 = 32;
@@ -101,9 +104,11 @@ impl Directory {
         self.news.notify_one();
     }
 
-    /// A session was removed.
-    pub(crate) fn forget(&self, session: &SessionId<'static>) {
-        lock(&self.known).remove(session);
+    /// These sessions were removed, and perhaps others that are not cached.
+    pub(crate) fn forget(&self, sessions: &[SessionId<'static>]) {
+        let mut known = lock(&self.known);
+        known.retain(|id, _| !sessions.contains(id));
+        drop(known);
         // There may be no listeners.
         self.changes.send(None).ok();
     }
@@ -182,17 +187,34 @@ impl Directory {
         })
     }
 
-    /// Drops removed sessions from the cache and reports the removal.
-    pub(crate) async fn forget_gone(&self, journal: &dyn Journal) -> journal::Result<()> {
-        let known: Vec<_> = lock(&self.known).keys().cloned().collect();
-        for session in known {
-            if journal.find_session(&session).await?.is_none() {
-                lock(&self.known).remove(&session);
+    /// The cached sessions that were removed, by whatever process.
+    pub(crate) async fn find_gone(
+        &self,
+        journal: &dyn Journal,
+    ) -> journal::Result<Vec<SessionId<'static>>> {
+        let known: Vec<_> = lock(&self.known).values().cloned().collect();
+        let oldest = known.iter().map(|it| it.session.activity).min();
+        let mut missing: HashSet<_> = known.iter().map(|it| it.session.id.clone()).collect();
+        let mut after = None;
+        while !missing.is_empty() {
+            let page = journal.list(SessionQuery::default(), after, PAGE).await?;
+            for session in &page.sessions {
+                missing.remove(&session.id);
+            }
+            let last = page.sessions.last().map(|it| it.activity);
+            after = page.next;
+            if last < oldest || after.is_none() {
+                break;
             }
         }
-        // There may be no listeners.
-        self.changes.send(None).ok();
-        Ok(())
+        let mut gone = Vec::new();
+        for session in missing {
+            // A session that became active between two pages is on neither.
+            if journal.find_session(&session).await?.is_none() {
+                gone.push(session);
+            }
+        }
+        Ok(gone)
     }
 
     /// From now on `firehose` is notified which sessions have new events, and from which cursor.
@@ -240,6 +262,8 @@ impl Directory {
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut hints = shared.config.journal.watch(Scope::All);
     let mut next = Instant::now();
+    // When removed sessions are looked for; none while nothing has changed.
+    let mut gone_at: Option<Instant> = None;
     loop {
         let hinted = async {
             sleep_until(next).await;
@@ -252,7 +276,12 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
                     return;
                 }
                 next = Instant::now() + LOOK;
+                gone_at.get_or_insert(Instant::now() + LOOK_FOR_GONE);
                 refresh_all(&shared).await
+            }
+            () = until(gone_at), if gone_at.is_some() => {
+                gone_at = None;
+                forget_gone(&shared).await
             }
         };
         // A failed read is retried with the next change.
@@ -261,6 +290,14 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         }
         sleep(PAUSE).await;
     }
+}
+
+async fn forget_gone(shared: &Shared) -> journal::Result<()> {
+    let gone = shared.directory.find_gone(&*shared.config.journal).await?;
+    if !gone.is_empty() {
+        shared.directory.forget(&gone);
+    }
+    Ok(())
 }
 
 async fn refresh_touched(shared: &Arc<Shared>) -> journal::Result<()> {

@@ -41,7 +41,9 @@ impl Channels {
         // Held until the new channel is in the map: two followers must not start two tails.
         let mut channels = lock(&self.0);
         let key = ((**session).clone(), style.clone());
-        if let Some(channel) = channels.get(&key).and_then(Weak::upgrade) {
+        let channel = channels.get(&key).and_then(Weak::upgrade);
+        // A session may be made again under the name of one that was removed.
+        if let Some(channel) = channel.filter(|it| !it.ring.is_removed()) {
             return channel;
         }
         channels.retain(|_, it| it.strong_count() > 0);
@@ -81,7 +83,11 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
                     return;
                 }
             }
-            Err(Error::NoSession { .. }) => return,
+            Err(Error::NoSession { .. }) => {
+                // What was gathered is still shown.
+                timer.flush(&ring, &mut frames, render.at, true);
+                return ring.mark_removed();
+            }
             Err(_) => sleep(RETRY_READ).await,
         }
     }

@@ -173,7 +173,7 @@ async fn gather(
         let before = frames.len();
         match timeout_at(due, one.frames(frames)).await {
             Ok(Ok(())) if frames.len() > before => (),
-            // It was detached, or cannot be read.
+            // It was detached or removed, or cannot be read.
             Ok(_) => return false,
             Err(_) => return true,
         }
@@ -258,7 +258,8 @@ impl FollowAll {
             }
             match self.firehose.ring.poll(&mut self.place, &mut self.buffer) {
                 Poll::Ready => self.was_behind = false,
-                Poll::Empty => {
+                // The sessions of this ring come and go, and it stays.
+                Poll::Empty | Poll::Removed => {
                     self.was_behind = false;
                     self.news.changed().await.map_err(|_| Error::Stopped)?;
                 }
@@ -338,7 +339,14 @@ impl FollowAll {
         };
         self.was_behind = true;
         let journal = &self.shared.config.journal;
-        let is_end = render.page(&**journal, &mut self.read).await?;
+        let is_end = match render.page(&**journal, &mut self.read).await {
+            // It was removed, and the others are still there.
+            Err(journal::Error::NoSession { .. }) => {
+                self.behind.pop_front();
+                return Ok(None);
+            }
+            page => page?,
+        };
         // What was read is delivered before the session counts as caught up.
         if !is_end || !self.read.is_empty() {
             return Ok(None);

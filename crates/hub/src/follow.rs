@@ -54,6 +54,8 @@ pub enum Followed {
     },
     /// The follower was too slow, and gets no more; with these cursors it misses nothing.
     Detached(Detached),
+    /// The session was removed; there is no more. Only for [`Scope::Session`].
+    Removed(Arc<SessionId<'static>>),
 }
 
 /// An event rendered in the follower's format; events without a rendering are skipped.
@@ -142,6 +144,7 @@ enum FollowMode {
     /// A place in the ring.
     Live(u64),
     Detached,
+    Removed,
 }
 
 impl FollowOne {
@@ -186,12 +189,12 @@ impl FollowOne {
         self.cursor
     }
 
-    /// Waits for frames and takes all that are ready; none when it is detached.
+    /// Waits for frames and takes all that are ready; none when it is detached or the session was removed.
     pub(crate) async fn frames(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
         loop {
             match self.next().await? {
                 Followed::CaughtUp { .. } => (),
-                Followed::Detached(_) => return Ok(()),
+                Followed::Detached(_) | Followed::Removed(_) => return Ok(()),
                 Followed::Delivered(first) => {
                     frames.push(first);
                     frames.extend(iter::from_fn(|| self.ready()));
@@ -209,9 +212,11 @@ impl FollowOne {
             let ring = &self.channel.ring;
             match &mut self.mode {
                 FollowMode::Detached => return Ok(Followed::Detached(self.detached())),
+                FollowMode::Removed => return Ok(Followed::Removed(Arc::clone(&self.session))),
                 FollowMode::Live(place) => match ring.poll(place, &mut self.buffer) {
                     Poll::Ready => (),
                     Poll::Overrun => self.mode = FollowMode::Detached,
+                    Poll::Removed => self.mode = FollowMode::Removed,
                     Poll::Empty if !self.is_caught_up => return Ok(self.caught_up(self.cursor)),
                     // An error means that the channel is gone, which this follower keeps alive.
                     Poll::Empty => self.news.changed().await.map_err(|_| Error::Stopped)?,
@@ -223,7 +228,13 @@ impl FollowOne {
                         return Ok(self.caught_up(cursor));
                     }
                     let journal = &self.shared.config.journal;
-                    let is_end = render.page(&**journal, &mut self.buffer).await?;
+                    let is_end = match render.page(&**journal, &mut self.buffer).await {
+                        Err(journal::Error::NoSession { .. }) => {
+                            self.mode = FollowMode::Removed;
+                            continue;
+                        }
+                        page => page?,
+                    };
                     if is_end && self.buffer.is_empty() && ring.find(render.at).is_none() {
                         // The shared tail has not reached our cursor; wait for its wake-up.
                         self.news.changed().await.map_err(|_| Error::Stopped)?;

@@ -326,7 +326,7 @@ impl Hub {
     pub async fn remove(&self, session: &SessionId<'_>) -> Result<()> {
         let session = session.clone().into_owned();
         remove::remove(&**self.journal(), &session, &self.shared.owner).await?;
-        self.shared.directory.forget(&session);
+        self.shared.directory.forget(&[session]);
         Ok(())
     }
 

@@ -40,9 +40,10 @@ pub(crate) async fn enforce(shared: Arc<Shared>, retention: Retention) {
     loop {
         match journal.retain(retention).await {
             Ok(removed) if removed.sessions > 0 => {
-                // A failed pass is retried the next time.
-                if let Err(err) = shared.directory.forget_gone(&**journal).await {
-                    shared.report_trouble(&err);
+                match shared.directory.find_gone(&**journal).await {
+                    Ok(gone) => shared.directory.forget(&gone),
+                    // A failed pass is retried the next time.
+                    Err(err) => shared.report_trouble(&err),
                 }
             }
             Ok(_) => (),

@@ -67,6 +67,8 @@ struct RingState {
     head: u64,
     /// It has reached the end of the log once.
     is_live: bool,
+    /// Its session was removed: nothing follows.
+    is_removed: bool,
 }
 
 /// The result of polling a position.
@@ -76,6 +78,8 @@ pub(crate) enum Poll {
     Empty,
     /// It was overwritten.
     Overrun,
+    /// It is at the end of a session that was removed.
+    Removed,
 }
 
 impl Ring {
@@ -133,6 +137,16 @@ impl Ring {
         }
     }
 
+    /// The session was removed, and the followers are at its end.
+    pub(crate) fn mark_removed(&self) {
+        self.state().is_removed = true;
+        self.news.send_replace(());
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        self.state().is_removed
+    }
+
     /// The place behind the last frame.
     pub(crate) fn end(&self) -> u64 {
         let state = self.state();
@@ -163,7 +177,11 @@ impl Ring {
         out.extend(state.frames.range(at..).take(TAKE).cloned());
         let n = out.len() - before;
         *place += n as u64;
-        if n == 0 { Poll::Empty } else { Poll::Ready }
+        match n {
+            0 if state.is_removed => Poll::Removed,
+            0 => Poll::Empty,
+            _ => Poll::Ready,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, RingState> {

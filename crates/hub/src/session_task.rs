@@ -233,7 +233,7 @@ impl model::Sink for NoSink {
     fn event(&mut self, _: &model::Event<'_>) {}
 }
 
-async fn until(deadline: Option<Instant>) {
+pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,

@@ -250,14 +250,13 @@ impl Journal for Sqlite {
     }
 
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
-        let removed = lease.clone();
-        let remove = self.write_of(&lease.session, 0, move |conn, _| {
-            retention::remove(conn, &removed)
-        });
+        let lease = lease.clone();
         Box::pin(async move {
+            let remove = self.threads.write(0, move |conn, changed| {
+                changed.push(Change::Removed(lease.session.clone()));
+                retention::remove(conn, &lease)
+            });
             remove.await?;
-            // A session may be made again under this name, and the tail is not its log.
-            self.hints.forget(&lease.session);
             self.sweep().await
         })
     }

@@ -30,6 +30,8 @@ pub(crate) enum Change {
     /// These events are stored, at this time unless they have their own.
     Log(SessionId<'static>, Vec<Entry>, Timestamp),
     Commands(SessionId<'static>),
+    /// The session is gone.
+    Removed(SessionId<'static>),
 }
 
 /// A subscription. The first hint is there at once, so that nothing between reading and watching is missed.
@@ -85,6 +87,15 @@ impl Watchers {
                     notify_scope(&mut watched, &Scope::Commands(session.clone()));
                     Scope::Session(session)
                 }
+                Change::Removed(session) => {
+                    notify_scope(&mut watched, &Scope::Commands(session.clone()));
+                    let scope = Scope::Session(session);
+                    // Before anyone reads: a session may be made again under this name.
+                    if let Some(it) = watched.get_mut(&scope) {
+                        it.tail = Tail::default();
+                    }
+                    scope
+                }
             };
             notify_scope(&mut watched, &scope);
         }
@@ -103,14 +114,6 @@ impl Watchers {
     pub(crate) fn page(&self, session: &SessionId<'static>, read: Read) -> Option<Page> {
         let scope = Scope::Session(session.clone());
         self.watched().get(&scope)?.tail.page(read)
-    }
-
-    /// Forgets the events of a session that was removed.
-    pub(crate) fn forget(&self, session: &SessionId<'static>) {
-        let scope = Scope::Session(session.clone());
-        if let Some(it) = self.watched().get_mut(&scope) {
-            it.tail = Tail::default();
-        }
     }
 
     /// Whether there are watchers.

@@ -308,6 +308,12 @@ impl Client {
                 self.close(close_code::AGAIN, "too slow; come back with your cursors")
                     .await
             }
+            Followed::Removed(session) => {
+                self.subscriptions.forget(&session);
+                let session = session.as_str();
+                let reply = json!({ "type": "bridge.session_removed", "sessionId": session });
+                self.send(&reply).await
+            }
         }
     }
 

@@ -84,6 +84,20 @@ export async function play(server) {
     await close(page);
   });
 
+  await scene("a session that is removed is closed, and the page says so", async () => {
+    const id = await server.prompt("soon gone");
+    await server.idle(id);
+    const page = await tab(server.address(id));
+    await sees(page, "You said: soon gone");
+    const headers = { Authorization: `Bearer ${server.token}` };
+    const removed = await fetch(`${server.url}/api/sessions/${id}`, { method: "DELETE", headers });
+    assert.equal(removed.status, 200);
+    await sees(page, "“soon gone” was removed.", "#top");
+    assert.equal(await page.evaluate(() => location.hash), "#/");
+    await until(page, (id) => !document.querySelector(`#list a[href="#/s/${id}"]`), id);
+    await close(page);
+  });
+
   await scene("a prompt that waits is shown, and taken back", async () => {
     const id = await server.prompt("wait here");
     const page = await tab(server.address(id));

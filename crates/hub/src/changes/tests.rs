@@ -348,11 +348,13 @@ async fn sessions_that_are_gone_are_dropped_from_the_cache() {
     assert_eq!(directory.n_known(), 2);
     let mut changes = directory.subscribe();
     journal.remove(&gone.lease).await.unwrap();
-    directory.forget_gone(&*journal).await.unwrap();
+    let found = directory.find_gone(&*journal).await.unwrap();
+    assert_eq!(found, [gone.lease.session.clone()]);
+    directory.forget(&found);
     assert!(changes.next().await.is_none());
     assert_eq!(directory.head(&kept.lease.session), Some(0));
     assert_eq!(directory.head(&gone.lease.session), None);
-    directory.forget(&kept.lease.session);
+    directory.forget(&[kept.lease.session.clone()]);
     assert!(changes.next().await.is_none());
     assert_eq!(directory.n_known(), 0);
 }

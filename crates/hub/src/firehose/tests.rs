@@ -29,6 +29,7 @@ async fn next(all: &mut FollowAll) -> String {
             Followed::Delivered(it) => format!("{} {}", it.session, it.seq),
             Followed::CaughtUp { session, cursor } => format!("{session} caught up at {cursor}"),
             Followed::Detached(it) => format!("detached at {:?}", it.cursors),
+            Followed::Removed(session) => format!("{session} removed"),
         },
     }
 }

@@ -29,6 +29,7 @@ async fn next(follower: &mut Follower) -> Result<Arc<Delivered>, Detached> {
             Followed::Delivered(it) => return Ok(it),
             Followed::CaughtUp { .. } => (),
             Followed::Detached(it) => return Err(it),
+            Followed::Removed(session) => panic!("{session} was removed"),
         }
     }
 }
@@ -262,4 +263,37 @@ async fn a_cursor_that_is_not_there_is_refused() {
     let unknown = hub.follow(one(&session, 0, "nothing")).await;
     assert!(matches!(unknown, Err(hub::Error::Format(_))));
     hub.stop().await;
+}
+
+#[tokio::test]
+async fn the_followers_of_a_removed_session_are_told_whoever_removed_it() {
+    let harness = Harness::new();
+    let (hub, other) = (harness.hub().await, harness.hub().await);
+    let session = played(&harness, &hub, 1).await;
+    let head = harness.lines(&session).await.len() as u64;
+    let mut live = other.follow(one(&session, 0, "linkspan")).await.unwrap();
+    collect(&mut live, head).await;
+    let mut behind = other.follow(one(&session, 0, "text")).await.unwrap();
+    let mut list = other.changes();
+    hub.remove(&session).await.unwrap();
+    for follower in [&mut live, &mut behind] {
+        let removed = async {
+            loop {
+                if let Followed::Removed(it) = follower.next().await.unwrap() {
+                    return it;
+                }
+            }
+        };
+        assert_eq!(*timeout(PATIENCE, removed).await.unwrap(), session);
+        // It stays at the end.
+        assert!(matches!(
+            follower.next().await.unwrap(),
+            Followed::Removed(_)
+        ));
+    }
+    let is_told = async { while list.next().await.is_some() {} };
+    timeout(PATIENCE, is_told).await.unwrap();
+    for hub in [hub, other] {
+        hub.stop().await;
+    }
 }

@@ -46,7 +46,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = runtime.block_on(async {
         let roots = roots(args, &settings)?;
         let hub = HubConfig {
-            journal: store::open_as_found(&folder, hub::truncation(&settings), OpenMode::OrReadOnly).await?,
+            journal: store::open_as_found(
+                &folder,
+                hub::truncation(&settings),
+                OpenMode::OrReadOnly,
+            )
+            .await?,
             settings,
             guard: Guard::own(),
             locks: Locks::own(),

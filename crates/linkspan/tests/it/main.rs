@@ -38,6 +38,8 @@ mod pages;
 mod permissions;
 mod program;
 mod prompts;
+#[cfg(target_os = "linux")]
+mod removed;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;

@@ -223,6 +223,9 @@ impl RunStream {
                         self.refuse("storage", "the journal cannot be read");
                     }
                 }
+                Ok(Followed::Removed(_)) => {
+                    self.refuse("session_removed", "the session was removed");
+                }
                 Err(err) => self.refuse("storage", &model::error_chain(&err)),
             }
         }

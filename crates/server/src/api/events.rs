@@ -17,6 +17,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::unfold;
 use hub::{Cursor, Delivered, Export, Follow, Followed, Follower, Scope};
 use serde::Deserialize;
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::{Params, live_response};
@@ -108,6 +109,8 @@ struct LiveEvents {
     follower: Follower,
     after: Cursor,
     no_longer_served: BoxFuture<'static, &'static str>,
+    /// The last event was sent.
+    is_over: bool,
     _counted: FollowerGuard,
 }
 
@@ -123,6 +126,7 @@ async fn live(
         follower: app.hub.follow(follow).await?,
         after,
         no_longer_served: Arc::clone(&app).no_longer_served(caller).boxed(),
+        is_over: false,
         _counted: Metrics::follows(&app)?,
         app,
     };
@@ -132,7 +136,7 @@ async fn live(
 
 impl LiveEvents {
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
+        while !self.is_over {
             let followed = tokio::select! {
                 // The status is sent already: an error can only end the stream.
                 followed = self.follower.next() => followed.ok()?,
@@ -161,8 +165,15 @@ impl LiveEvents {
                     self.app.metrics.detached();
                     return None;
                 }
+                // It reconnects here, too, and the answer is that there is no such session.
+                Followed::Removed(session) => {
+                    self.is_over = true;
+                    let data = json!({ "session": session.as_str() });
+                    return Some(format!("event: session_removed\ndata: {data}\n\n").into());
+                }
             }
         }
+        None
     }
 
     fn put(&mut self, delivered: &Delivered, out: &mut Vec<u8>) {

@@ -237,6 +237,12 @@ impl Subscriptions {
         Ok(Some(id.to_string()))
     }
 
+    /// The session was removed.
+    pub(super) fn forget(&mut self, session: &SessionId<'_>) {
+        self.followers
+            .retain(|it| it.session.as_ref() != Some(session));
+    }
+
     /// What an event becomes on this wire.
     pub(super) fn frames(&self, delivered: &Delivered, out: &mut Vec<Utf8Bytes>) {
         let made = delivered.made.get_or_encode(|| self.wire.frames(delivered));

@@ -233,17 +233,17 @@ impl Hub {
                 session: from.id.clone(),
                 seq: from.head,
             });
+        if let Some(session) = found.as_ref().filter(|it| it.engine != engine) {
+            return Err(Error::OtherEngine {
+                session: session.id.clone(),
+                engine: session.engine.clone(),
+                wanted: engine,
+            });
+        }
         // A fork is a session of its own from here on; only `parent` names the other one.
         let found = found.filter(|_| fork.is_none());
         let native = found.as_ref().and_then(|it| it.native.clone());
         let home = match found {
-            Some(session) if session.engine != engine => {
-                return Err(Error::OtherEngine {
-                    session: session.id,
-                    engine: session.engine,
-                    wanted: engine,
-                });
-            }
             Some(session) => PromptTarget::Session(session.id),
             None => new_home(submit, &engine, &cwd.to_string_lossy(), parent),
         };

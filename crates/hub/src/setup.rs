@@ -135,6 +135,7 @@ pub(crate) fn check(
     prompt: &Prompt,
 ) -> Result<()> {
     selected.check_options(&prompt.settings.options)?;
+    check_begin(selected, prompt)?;
     match selected {
         Selected::Agent(agent) => {
             let request = request(config, selected, native, prompt);
@@ -145,6 +146,21 @@ pub(crate) fn check(
         Selected::Responses(_) => (),
     }
     Ok(())
+}
+
+/// Fails where a session begins with one of the agent's and the engine has no such sessions.
+fn check_begin(selected: &Selected, prompt: &Prompt) -> Result<(), engines::Error> {
+    let engine = selected.engine();
+    let what = match (&prompt.resume, &prompt.fork) {
+        (Some(_), _) if !engine.capabilities.resume => "resume a session",
+        (_, Some(_)) if !engine.capabilities.fork => "fork a session",
+        _ => return Ok(()),
+    };
+    Err(engines::Error::Unable {
+        engine: engine.name,
+        what,
+        hint: "begin a new session, or use an engine that can",
+    })
 }
 
 fn request(

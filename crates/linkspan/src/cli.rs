@@ -245,9 +245,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) data: DataDir,
 
-    /// How fast a recording is played; 0 does not wait at all
-    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
-    pub(crate) speed: f64,
+    /// How fast a recording is played: 1, the default, as it was recorded; 0 does not wait at all
+    #[arg(long, value_name = "N", value_parser = speed)]
+    pub(crate) speed: Option<f64>,
 
     /// Whether output made for people is coloured
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]

@@ -240,7 +240,11 @@ pub const ENGINES: &[Engine] = &[
             mcp_sse: true,
             ..USUAL
         },
-        options: &[EngineOption::Effort, EngineOption::OutputStyle],
+        options: &[
+            EngineOption::Model,
+            EngineOption::Effort,
+            EngineOption::OutputStyle,
+        ],
         efforts: &["low", "medium", "high", "xhigh", "max"],
         default_rank: Some(2),
         aliases: &["claude_code", "claude-code"],
@@ -263,7 +267,11 @@ pub const ENGINES: &[Engine] = &[
             mcp_http: true,
             ..USUAL
         },
-        options: &[EngineOption::Effort, EngineOption::Verbosity],
+        options: &[
+            EngineOption::Model,
+            EngineOption::Effort,
+            EngineOption::Verbosity,
+        ],
         efforts: &["minimal", "low", "medium", "high", "xhigh"],
         default_rank: Some(1),
         login: Some(codex::LOGIN),
@@ -276,6 +284,7 @@ pub const ENGINES: &[Engine] = &[
         program: npm("opencode", "npm install -g opencode-ai"),
         one_shot: Some("opencode"),
         dialogue: Some(ACP_DIALOGUE),
+        options: &[EngineOption::Model],
         default_rank: Some(3),
         login: Some(opencode::LOGIN),
         kind: EngineKind::Agent(opencode::RULES),
@@ -298,6 +307,7 @@ pub const ENGINES: &[Engine] = &[
             fork: false,
             ..USUAL
         },
+        options: &[EngineOption::Model],
         default_rank: Some(4),
         login: Some(gemini::LOGIN),
         kind: EngineKind::Agent(gemini::RULES),
@@ -319,7 +329,7 @@ pub const ENGINES: &[Engine] = &[
             format: "openhands",
             new: |request, config, _| Box::new(dialogue::OpenHands::new(request, config)),
         }),
-        options: &[EngineOption::Effort],
+        options: &[EngineOption::Model, EngineOption::Effort],
         kind: EngineKind::Agent(openhands::RULES),
         ..ENGINE
     },
@@ -332,6 +342,7 @@ pub const ENGINES: &[Engine] = &[
             latest: false,
             ..USUAL
         },
+        options: &[EngineOption::Model],
         kind: EngineKind::Agent(acp::RULES),
         ..ENGINE
     },
@@ -344,7 +355,7 @@ pub const ENGINES: &[Engine] = &[
             resume: true,
             ..STOPPABLE
         },
-        options: &[EngineOption::Effort],
+        options: &[EngineOption::Model, EngineOption::Effort],
         kind: EngineKind::Model,
         ..ENGINE
     },
@@ -353,6 +364,7 @@ pub const ENGINES: &[Engine] = &[
         summary: "a recording, played again",
         argument: Some("FILE"),
         capabilities: STOPPABLE,
+        options: &[EngineOption::Speed],
         ..ENGINE
     },
 ];

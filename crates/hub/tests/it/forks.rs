@@ -115,3 +115,46 @@ async fn forks_and_other_programs_do_not_wait_for_an_agent_that_idles() {
     here.stop().await;
     there.stop().await;
 }
+
+#[tokio::test]
+async fn a_recording_is_neither_forked_nor_resumed() {
+    let harness = harness();
+    let hub = Hub::open(config(&harness, &harness.journal)).await.unwrap();
+    let played = done(&hub, harness.submit("replay:tools", "play"), 1).await;
+    let native = hub.find(played.as_str()).await.unwrap().native.unwrap();
+    let targets = [
+        ("replay:tools", Target::Fork(played.to_string())),
+        ("replay:tools", Target::Fork(native.to_string())),
+        ("replay:tools", Target::Fork("nobody".to_owned())),
+        ("replay:tools", Target::Native("nobody".to_owned())),
+        ("replay:approval", Target::Fork(played.to_string())),
+        ("claude", Target::Fork(played.to_string())),
+    ];
+    let mut refused = Vec::new();
+    for (engine, target) in targets {
+        let submit = Submit {
+            target,
+            ..harness.submit(engine, "again")
+        };
+        let refusal = hub.submit(submit).await.unwrap_err().to_string();
+        refused.push(refusal.replace(played.as_str(), "ID"));
+    }
+    assert_eq!(
+        refused,
+        [
+            "engine `replay` cannot fork a session",
+            "engine `replay` cannot fork a session",
+            "engine `replay` cannot fork a session",
+            "engine `replay` cannot resume a session",
+            "session `ID` is one of `replay:tools`, not of `replay:approval`",
+            "session `ID` is one of `replay:tools`, not of `claude`",
+        ]
+    );
+    // The session itself takes another prompt, by either of its names.
+    let resume = Submit {
+        target: Target::Native(native.to_string()),
+        ..harness.submit("replay:tools", "again")
+    };
+    assert_eq!(done(&hub, resume, 2).await, played);
+    hub.stop().await;
+}

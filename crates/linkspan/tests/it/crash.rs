@@ -276,7 +276,10 @@ impl World {
         let is_work = n % 2 == 1;
         let engine = if is_work { "claude" } else { "replay:tools" };
         let text = format!("prompt {}-{n}", self.n_lives);
-        let mut fields = json!({ "prompt": text, "engine": engine, "speed": 40 });
+        let mut fields = json!({ "prompt": text, "engine": engine });
+        if !is_work {
+            fields["speed"] = 40.into();
+        }
         let one = self.dice.roll(self.worked.len() as u64 + 1) as usize;
         if let Some(session) = self.worked.get(one).filter(|_| is_work) {
             fields["session"] = session.clone().into();

@@ -6,30 +6,41 @@ use crate::options::RunOptions;
 /// An option that is a column of [`ENGINES`]; `docs/engines.md` names the engines of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineOption {
+    Model,
     Effort,
     OutputStyle,
     Verbosity,
+    Speed,
 }
 
 impl EngineOption {
-    pub(super) const ALL: &[Self] = &[Self::Effort, Self::OutputStyle, Self::Verbosity];
+    pub(super) const ALL: &[Self] = &[
+        Self::Model,
+        Self::Effort,
+        Self::OutputStyle,
+        Self::Verbosity,
+        Self::Speed,
+    ];
 
     /// Its name for users.
     pub(super) fn text(self) -> &'static str {
         match self {
+            Self::Model => "model",
             Self::Effort => "reasoning effort",
             Self::OutputStyle => "output style",
             Self::Verbosity => "verbosity",
+            Self::Speed => "playing speed",
         }
     }
 
     fn is_set(self, options: &RunOptions) -> bool {
-        let value = match self {
-            Self::Effort => &options.effort,
-            Self::OutputStyle => &options.output_style,
-            Self::Verbosity => &options.verbosity,
-        };
-        value.is_some()
+        match self {
+            Self::Model => options.model.is_some(),
+            Self::Effort => options.effort.is_some(),
+            Self::OutputStyle => options.output_style.is_some(),
+            Self::Verbosity => options.verbosity.is_some(),
+            Self::Speed => options.speed.is_some(),
+        }
     }
 
     pub(super) fn engines(self) -> impl Iterator<Item = &'static Engine> {

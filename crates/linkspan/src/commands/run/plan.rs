@@ -20,6 +20,9 @@ use crate::settings;
 use crate::store::{self, OpenMode};
 use crate::streams::InputStream;
 
+/// How fast a recording is played on a terminal.
+const RECORDED_SPEED: f64 = 1.0;
+
 /// What is to be done.
 pub(super) struct RunPlan {
     pub(super) setup: Setup,
@@ -69,7 +72,7 @@ impl RunPlan {
         let selected = name.map(|it| engines::select(it, &config)).transpose();
         let selected = selected.map_err(refused)?;
         if let Some(selected) = &selected {
-            let checked = selected.check_options(&args.options.run_options());
+            let checked = selected.check_options(&options(args));
             checked.map_err(refused)?;
         }
         let (selected, request) = match selected {
@@ -195,7 +198,7 @@ fn agent_request(
         true => Mode::Ask,
         false => Mode::Listed,
     };
-    let options = args.options.run_options();
+    let options = options(args);
     let permissions = options.permissions(config, &chosen.name, unset);
     let request = Request {
         talk: interaction(&chosen, permissions.mode, is_attended),
@@ -236,7 +239,17 @@ fn replay_request(args: &RunArgs) -> Result<Request, Failure> {
         words => PromptSource::read(words)?.text,
     };
     let here = env::current_dir().unwrap_or_default();
-    Ok(plain_request(args, prompt, Resume::Fresh, here))
+    let mut request = plain_request(args, prompt, Resume::Fresh, here);
+    request.options.speed.get_or_insert(RECORDED_SPEED);
+    Ok(request)
+}
+
+/// The options of the run, by its flags.
+fn options(args: &RunArgs) -> RunOptions {
+    RunOptions {
+        speed: args.speed,
+        ..args.options.run_options()
+    }
 }
 
 /// A request to something that runs no tools.
@@ -244,10 +257,7 @@ fn plain_request(args: &RunArgs, prompt: String, resume: Resume, cwd: PathBuf) -
     Request {
         prompt,
         resume,
-        options: RunOptions {
-            speed: Some(args.speed),
-            ..args.options.run_options()
-        },
+        options: options(args),
         permissions: Permissions::default(),
         mcp_servers: Vec::new(),
         cwd,

@@ -7,9 +7,11 @@ fn with(option: EngineOption) -> RunOptions {
     let value = Some("high".to_owned());
     let mut options = RunOptions::default();
     match option {
+        EngineOption::Model => options.model = value,
         EngineOption::Effort => options.effort = value,
         EngineOption::OutputStyle => options.output_style = value,
         EngineOption::Verbosity => options.verbosity = value,
+        EngineOption::Speed => options.speed = Some(2.0),
     }
     options
 }
@@ -40,20 +42,28 @@ fn an_option_that_an_engine_lacks_is_refused_with_those_that_have_it() {
     }
     expect![[r#"
         engine `claude` cannot choose the verbosity; leave it out, or use an engine that has it: codex
+        engine `claude` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
         engine `codex` cannot choose the output style; leave it out, or use an engine that has it: claude
+        engine `codex` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
         engine `opencode` cannot choose the reasoning effort; leave it out, or use an engine that has it: claude, codex, openhands, responses:NAME
         engine `opencode` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `opencode` cannot choose the verbosity; leave it out, or use an engine that has it: codex
+        engine `opencode` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
         engine `gemini` cannot choose the reasoning effort; leave it out, or use an engine that has it: claude, codex, openhands, responses:NAME
         engine `gemini` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `gemini` cannot choose the verbosity; leave it out, or use an engine that has it: codex
+        engine `gemini` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
         engine `openhands` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `openhands` cannot choose the verbosity; leave it out, or use an engine that has it: codex
+        engine `openhands` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
         engine `acp` cannot choose the reasoning effort; leave it out, or use an engine that has it: claude, codex, openhands, responses:NAME
         engine `acp` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `acp` cannot choose the verbosity; leave it out, or use an engine that has it: codex
+        engine `acp` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
         engine `responses` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `responses` cannot choose the verbosity; leave it out, or use an engine that has it: codex
+        engine `responses` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
+        engine `replay` cannot choose the model; leave it out, or use an engine that has it: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME
         engine `replay` cannot choose the reasoning effort; leave it out, or use an engine that has it: claude, codex, openhands, responses:NAME
         engine `replay` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `replay` cannot choose the verbosity; leave it out, or use an engine that has it: codex
@@ -63,7 +73,7 @@ fn an_option_that_an_engine_lacks_is_refused_with_those_that_have_it() {
 #[test]
 fn the_manual_names_the_engines_of_each_option() {
     let manual = include_str!("../../../../../docs/engines.md");
-    let rows = ["effort", "outputStyle", "verbosity"];
+    let rows = ["model", "effort", "outputStyle", "verbosity", "speed"];
     for (name, option) in rows.iter().zip(EngineOption::ALL) {
         let mut rows = manual.lines();
         let row = rows.find(|it| it.starts_with(&format!("| `{name}` | `--")));

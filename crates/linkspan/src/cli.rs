@@ -1,5 +1,7 @@
 //! The flags, defined once: `--help`, the completions and the man pages are printed from here.
 
+#[cfg(test)]
+mod documented;
 mod options;
 mod store;
 

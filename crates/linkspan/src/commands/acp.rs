@@ -75,7 +75,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
 }
 
 /// Fails on options that no session of this engine could be started with.
-fn check(
+pub(crate) fn check(
     selected: &Selected,
     engine: &str,
     options: &RunOptions,

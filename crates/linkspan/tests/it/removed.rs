@@ -21,18 +21,18 @@ fn next(socket: &mut Socket, kind: &str) -> Value {
 fn check(name: &str, remove: impl FnOnce(&Folder, &Served, &str)) {
     let folder = Folder::new(name);
     let servers = [Served::start(&folder), Served::start(&folder)];
+    let mut lists = servers.each_ref().map(|it| it.socket("linkspan"));
     let prompt = json!({ "prompt": "x", "engine": "replay:tools", "speed": 0 });
     let id = servers[0].submit(&prompt);
     servers[0].idle(&id);
+    // Both servers have it in their lists.
+    for socket in &mut lists {
+        while next(socket, "bridge.session")["session"]["state"] != "idle" {}
+    }
     let mut streams = servers.each_ref().map(|it| it.sse(&id, "0"));
     let mut sockets = servers.each_ref().map(|it| {
         let mut socket = it.socket("linkspan");
         socket.rest(&id, &json!(0));
-        socket
-    });
-    let mut lists = servers.each_ref().map(|it| {
-        let mut socket = it.socket("linkspan");
-        socket.subscribe(json!({}));
         socket
     });
     remove(&folder, &servers[0], &id);

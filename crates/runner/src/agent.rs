@@ -384,9 +384,12 @@ impl Agent {
         self.dialogue.as_ref().is_some_and(|it| it.takes_changes())
     }
 
-    /// The open asks.
+    /// The open asks that wait for an answer. What a recording asks is answered by the recording.
     pub fn asks(&self) -> &[PendingAsk] {
-        &self.live.asks
+        match self.dialogue {
+            Some(_) => &self.live.asks,
+            None => &[],
+        }
     }
 
     /// Asks the agent to stop; if it does not, it is made to, one step harder at a time.

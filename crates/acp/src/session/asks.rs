@@ -34,6 +34,8 @@ impl Session {
         self.asks.written.extend(self.writer.take_requests());
         let asked = self.worker.agent().map(Agent::asks).unwrap_or_default();
         if asked.is_empty() && self.asks.seen.is_empty() {
+            // They were settled meanwhile, or by the recording that they are part of.
+            self.asks.written.clear();
             return;
         }
         let asked: Vec<PendingAsk> = asked.to_vec();

@@ -68,6 +68,26 @@ fn an_agent_of_the_protocol_is_passed_through_and_recorded() {
     assert_eq!(through, texts(&client.heard));
 }
 
+#[test]
+fn what_a_recording_asks_is_not_asked_again() {
+    let folder = made("acp-recorded-asks");
+    let mut command = linkspan(&["acp", "--engine", "replay:approval"]);
+    let mut client = Client::started(&mut command, &folder);
+    client.ask("initialize", json!({"protocolVersion": 1}));
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "hello");
+    let answer = client.answer(prompt);
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let requests: Vec<&Value> = client
+        .heard
+        .iter()
+        .filter(|it| it.get("id").is_some() && it.get("method").is_some())
+        .collect();
+    assert_eq!(requests, Vec::<&Value>::new());
+    // The recording allows one of its two calls, and denies the other.
+    assert_eq!(texts(&client.heard).matches("completed\n").count(), 1);
+}
+
 /// What was said, in one piece, and which calls came to which end.
 fn texts(heard: &[Value]) -> String {
     let mut told = String::new();

@@ -4,7 +4,7 @@
 // seen already changes nothing, one that comes too early is refused, and the caller asks again
 // from `cursor`. A row's `version` counts its changes, so that a view redraws only what is new.
 
-import { runCost, summaryLine } from "./labels.js";
+import { plus, runCost, runTokens, summaryLine } from "./labels.js";
 
 /** Text of one streaming channel that is kept; the closing event carries the whole. */
 const MAX_STREAMED = 2_000_000;
@@ -145,11 +145,7 @@ export class Story {
       this.cost += cost;
       this.hasCost = true;
     }
-    /** @type {View.Tokens} */
-    const none = {};
-    const byModel = (data.models ?? []).reduce((all, it) => plus(all, it.tokens), none);
-    const tokens = Object.keys(byModel).length > 0 ? byModel : (data.usage?.tokens ?? this.runTokens);
-    this.tokens = plus(this.tokens, tokens);
+    this.tokens = plus(this.tokens, runTokens(data) ?? this.runTokens);
     this.runTokens = {};
     this.#push(event, {
       ...this.#base(event),
@@ -324,17 +320,6 @@ export function flat(rows, isOpen, out = []) {
     if (row.kind === "tool" && row.children.length > 0 && isOpen(row)) flat(row.children, isOpen, out);
   }
   return out;
-}
-
-/** @param {View.Tokens} a @param {View.Tokens | undefined} b @returns {View.Tokens} */
-export function plus(a, b) {
-  /** @type {View.Tokens} */
-  const both = { ...a };
-  for (const name of /** @type {const} */ (["input", "cache_read", "cache_write", "output", "reasoning"])) {
-    const more = b?.[name];
-    if (more !== undefined) both[name] = (both[name] ?? 0) + more;
-  }
-  return both;
 }
 
 /** Two sub-agents may use one id. @param {Wire.Event} event @param {string} id */

@@ -65,6 +65,17 @@ export function allInput(tokens) {
   return (tokens.input ?? 0) + (tokens.cache_read ?? 0) + (tokens.cache_write ?? 0);
 }
 
+/** @param {View.Tokens} a @param {View.Tokens | undefined} b @returns {View.Tokens} */
+export function plus(a, b) {
+  /** @type {View.Tokens} */
+  const both = { ...a };
+  for (const name of /** @type {const} */ (["input", "cache_read", "cache_write", "output", "reasoning"])) {
+    const more = b?.[name];
+    if (more !== undefined) both[name] = (both[name] ?? 0) + more;
+  }
+  return both;
+}
+
 /** @param {Partial<Wire.Tokens> | undefined} tokens */
 export function tokensInOut(tokens) {
   const input = allInput(tokens ?? {});
@@ -88,6 +99,14 @@ export function outcomeLabel(outcome, ms) {
   return ms === undefined ? verdict : `${verdict} ${word} ${duration(ms)}`;
 }
 
+/** The tokens of a run: by model where that is known, because it includes the sub-agents. @param {Wire.RunEnded} ended @returns {View.Tokens | undefined} */
+export function runTokens({ models = [], usage }) {
+  /** @type {View.Tokens} */
+  const none = {};
+  const byModel = models.reduce((sum, it) => plus(sum, it.tokens), none);
+  return allInput(byModel) || byModel.output ? byModel : usage?.tokens;
+}
+
 /** What a run cost: by model where that is known, because it includes the sub-agents. @param {Wire.RunEnded} ended */
 export function runCost({ models = [], usage }) {
   const costs = models.map((it) => it.cost_usd);
@@ -101,7 +120,7 @@ export function summaryLine(ended, nRequests) {
   const nDenied = ended.denials?.length ?? 0;
   return [
     nRequests > 0 ? plural(nRequests, "request") : "",
-    tokensInOut(ended.usage?.tokens),
+    tokensInOut(runTokens(ended)),
     cost > 0 ? dollars(cost) : "",
     nDenied > 0 ? `${nDenied} denied` : "",
   ].filter((it) => it !== "");

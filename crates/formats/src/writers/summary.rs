@@ -1,6 +1,6 @@
 //! The header and the summary of a transcript: agent, directory, outcome, usage.
 
-use model::{Compaction, Item, ModelUsage, Outcome, Role, RunEnded, SessionBound};
+use model::{Compaction, Item, ModelUsage, Outcome, Role, RunEnded, SessionBound, Tokens};
 
 use crate::resume;
 
@@ -136,16 +136,14 @@ pub(crate) fn summary_line(ended: &RunEnded<'_>, n_requests: u64) -> Vec<String>
     if n_requests > 0 {
         facts.push(plural(n_requests, "request"));
     }
-    if let Some(usage) = &ended.usage {
-        let input = usage.tokens.all_input();
-        let output = usage.tokens.output.unwrap_or_default();
-        if input > 0 || output > 0 {
-            facts.push(format!(
-                "{} in / {} out tokens",
-                count(input),
-                count(output)
-            ));
-        }
+    let tokens = tokens(ended);
+    let (input, output) = (tokens.all_input(), tokens.output.unwrap_or_default());
+    if input > 0 || output > 0 {
+        facts.push(format!(
+            "{} in / {} out tokens",
+            count(input),
+            count(output)
+        ));
     }
     if let Some(cost) = cost(ended).filter(|it| *it > 0.0) {
         facts.push(dollars(cost));
@@ -208,6 +206,17 @@ pub(crate) fn resume_hint(session: &SessionSummary) -> Option<String> {
     }
     let line = resume::format(&session.engine, native)?;
     Some(line.trim_matches('`').to_owned())
+}
+
+/// The tokens of this run: by model where that is known, because it includes the sub-agents.
+fn tokens(ended: &RunEnded<'_>) -> Tokens {
+    let models = ended.models.iter();
+    let by_model = models.fold(Tokens::default(), |sum, it| sum.plus(&it.tokens));
+    let is_known = by_model.all_input() > 0 || by_model.output.unwrap_or_default() > 0;
+    match &ended.usage {
+        Some(usage) if !is_known => usage.tokens,
+        _ => by_model,
+    }
 }
 
 /// What this run cost: by model where that is known, because it includes the sub-agents.

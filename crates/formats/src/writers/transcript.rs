@@ -316,6 +316,7 @@ impl<L: Layout> Transcript<L> {
 
     fn usage(&mut self, usage: &Usage<'_>, place: &Place<'_>) {
         match usage.scope {
+            // Not all requests of sub-agents are shown, so that only those of the main agent can be counted.
             Scope::Call if place.path.is_empty() => self.run.n_requests += 1,
             Scope::Call | Scope::Run | Scope::Session => (),
         }

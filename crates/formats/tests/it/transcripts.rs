@@ -123,7 +123,7 @@ fn a_sub_agent_stands_behind_a_bar() {
 
             The subagent counted the files.
 
-            ✓ done in 2.5s · 2 requests · 264 in / 30 out tokens · $0.0018
+            ✓ done in 2.5s · 2 requests · 528 in / 60 out tokens · $0.0018
               claude --resume 4357180c-f7bb-46a6-9764-e7e601c60ab4
         "#]],
     );
@@ -165,7 +165,7 @@ fn alternating_agents_are_kept_apart() {
 
         Both done.
 
-        ✓ done in 0.8s · 2 requests · 264 in / 30 out tokens · $0.0027
+        ✓ done in 0.8s · 2 requests · 792 in / 90 out tokens · $0.0027
           claude --resume f8835377-aaa7-4cc6-bdcc-f1695f647ddd
     "#]],
     );
@@ -195,7 +195,7 @@ fn a_background_agent_reports_later() {
 
             Background agent finished.
 
-            ✓ done in 0.1s · 3 requests · 132 in / 15 out tokens · $0.0023
+            ✓ done in 0.1s · 3 requests · 660 in / 75 out tokens · $0.0023
               claude --resume bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
         "#]],
     );

@@ -1,5 +1,7 @@
 //! The one table of formats: what can be read, what can be written, and in which shapes.
 
+use std::fmt;
+
 use model::{Reader, Writer};
 
 use crate::framing::Framing;
@@ -287,6 +289,21 @@ pub enum Error {
         profile: String,
     },
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownFormat(name) => write!(f, "there is no format `{name}`"),
+            Self::CannotRead(name) => write!(f, "`{name}` can be written, but not read"),
+            Self::CannotWrite(name) => write!(f, "`{name}` can be read, but not written"),
+            Self::UnknownProfile { format, profile } => {
+                write!(f, "`{format}` has no profile `{profile}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// Finds a format that can be read.
 pub fn find_reader(name: &str) -> Result<(&'static Format, NewReader), Error> {

@@ -51,7 +51,7 @@ pub enum Error {
         after: u64,
         head: u64,
     },
-    #[error("there is no such format or profile")]
+    #[error(transparent)]
     Format(registry::Error),
     #[error("the hub has been stopped")]
     Stopped,

@@ -47,8 +47,8 @@ pub struct Report {
 /// Why a conversion stopped. What was read before is converted and written all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{}", offered(.0))]
-    Format(registry::Error),
+    #[error(transparent)]
+    Format(#[from] registry::Error),
     #[error("{}", detect_failed(.0))]
     Detect(DetectError),
     #[error("cannot read the input")]
@@ -57,28 +57,11 @@ pub enum Error {
     Write(#[source] io::Error),
 }
 
-impl From<registry::Error> for Error {
-    fn from(err: registry::Error) -> Self {
-        Self::Format(err)
-    }
-}
-
 impl From<RecordingError> for Error {
     fn from(err: RecordingError) -> Self {
         match err {
             RecordingError::Read(err) => Self::Read(err),
             RecordingError::Detect(why) => Self::Detect(why),
-        }
-    }
-}
-
-fn offered(err: &registry::Error) -> String {
-    match err {
-        registry::Error::UnknownFormat(name) => format!("there is no format `{name}`"),
-        registry::Error::CannotRead(name) => format!("`{name}` can be written, but not read"),
-        registry::Error::CannotWrite(name) => format!("`{name}` can be read, but not written"),
-        registry::Error::UnknownProfile { format, profile } => {
-            format!("`{format}` has no profile `{profile}`")
         }
     }
 }

@@ -17,9 +17,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::DataDir;
 use crate::exit::{self, Code, Failure, chain, printable};
 
-/// Characters of an id that are enough, if no other begins with them.
-pub(crate) const MIN_PREFIX: usize = 6;
-/// Ids that are named when several begin alike.
+/// Characters from either end of an id that are enough, if no other has them there.
+pub(crate) const MIN_PART: usize = 6;
+/// Ids that are named when several are meant.
 const MAX_NAMED: usize = 5;
 /// Between two reports on an upgrade that takes long.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
@@ -105,7 +105,7 @@ pub(crate) async fn open_session(
     Ok((journal, session.ok_or_else(|| not_found(id))?))
 }
 
-/// A session by its id here or by the agent's, or by the beginning of one of them.
+/// A session by its id here or by the agent's, or by the beginning or the end of one of them.
 pub(crate) async fn find(journal: &dyn Journal, id: &str) -> Result<Option<Session>, Failure> {
     let name = SessionId::new(id);
     if let Some(session) = journal.find_session(&name).await.map_err(failed)? {
@@ -113,25 +113,29 @@ pub(crate) async fn find(journal: &dyn Journal, id: &str) -> Result<Option<Sessi
     }
     match journal.find_native(&name).await.map_err(failed)? {
         Some(session) => Ok(Some(session)),
-        None => find_prefix(journal, id).await,
+        None => find_part(journal, id).await,
     }
 }
 
-/// The one session whose id begins like this.
-async fn find_prefix(journal: &dyn Journal, prefix: &str) -> Result<Option<Session>, Failure> {
-    if prefix.chars().count() < MIN_PREFIX {
+/// The one session whose id begins or ends like this: ids begin with the time, so those of one hour differ
+/// at the end.
+async fn find_part(journal: &dyn Journal, part: &str) -> Result<Option<Session>, Failure> {
+    if part.chars().count() < MIN_PART {
         return Ok(None);
     }
-    // The journal finds the text anywhere in an id; the filter below wants it at the beginning.
+    // The journal finds the text anywhere in an id; the filter below wants it at either end.
     let query = SessionQuery {
-        text: Some(prefix.to_owned()),
+        text: Some(part.to_owned()),
         ..SessionQuery::default()
     };
-    let begins = |id: &SessionId<'_>| id.as_str().starts_with(prefix);
+    let has_part = |id: &SessionId<'_>| {
+        let id = id.as_str();
+        id.starts_with(part) || id.ends_with(part)
+    };
     let mut found: Vec<Session> = Vec::new();
     let mut pages = SessionPages::new(journal, query);
     while let Some(sessions) = pages.next().await.map_err(failed)? {
-        let is_it = |it: &Session| begins(&it.id) || it.native.as_ref().is_some_and(begins);
+        let is_it = |it: &Session| has_part(&it.id) || it.native.as_ref().is_some_and(has_part);
         found.extend(sessions.into_iter().filter(is_it));
     }
     if found.len() < 2 {
@@ -139,18 +143,21 @@ async fn find_prefix(journal: &dyn Journal, prefix: &str) -> Result<Option<Sessi
     }
     let names = found.iter().map(|it| it.id.as_str()).take(MAX_NAMED);
     let names: Vec<&str> = names.collect();
-    let (n, prefix) = (found.len(), printable(prefix));
+    let (n, part) = (found.len(), printable(part));
     let more = if n > MAX_NAMED { ", …" } else { "" };
     Err(Failure::usage(
-        format!("the ids of {n} sessions begin with `{prefix}`"),
-        format!("give more of it: {}{more}", names.join(", ")),
+        format!("the ids of {n} sessions begin or end with `{part}`"),
+        format!(
+            "give the end of the one that is meant: {}{more}",
+            names.join(", ")
+        ),
     ))
 }
 
 pub(crate) fn not_found(id: &str) -> Failure {
     Failure::usage(
         format!("no session matches `{}`", printable(id)),
-        format!("`linkspan sessions` lists them; {MIN_PREFIX} characters of an id or more will do"),
+        format!("`linkspan sessions` lists them; the last {MIN_PART} characters of an id will do"),
     )
 }
 

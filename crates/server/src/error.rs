@@ -135,7 +135,7 @@ impl From<hub::Error> for ApiError {
             hub::Error::Answer(_) => Self::conflict("cannot_be_answered_so", message),
             hub::Error::Recorded => Self::conflict("recorded_ask", message),
             hub::Error::NoSuchCursor { .. } => bad("no_such_cursor"),
-            hub::Error::Format(_) => bad("unknown_format"),
+            hub::Error::Format(err) => bad("unknown_format").hint(formats_of(&err)),
             hub::Error::Stopped => Self::unavailable("stopping", "the server is stopping"),
             hub::Error::Journal(err) => err.into(),
         }
@@ -196,7 +196,30 @@ impl From<journal::Error> for ApiError {
 }
 
 fn no_session(message: String) -> ApiError {
-    ApiError::not_found("no_such_session", message).hint("`linkspan sessions` lists them")
+    let hint = "`GET /api/sessions` lists them; the whole id is needed";
+    ApiError::not_found("no_such_session", message).hint(hint)
+}
+
+/// The formats or profiles that there are instead.
+fn formats_of(err: &registry::Error) -> String {
+    let formats = registry::FORMATS.iter();
+    let (what, names): (_, Vec<&str>) = match err {
+        registry::Error::UnknownProfile { format, .. } => {
+            let of_format = formats.filter(|it| it.name == *format);
+            let profiles = of_format.flat_map(|it| it.profiles.iter().map(|it| it.name));
+            ("profiles", profiles.collect())
+        }
+        registry::Error::UnknownFormat(_)
+        | registry::Error::CannotRead(_)
+        | registry::Error::CannotWrite(_) => {
+            let written = formats.filter(|it| it.writer.is_some());
+            ("formats", written.map(|it| it.name).collect())
+        }
+    };
+    match names.is_empty() {
+        true => "it has no profiles: leave `profile` out".to_owned(),
+        false => format!("{what}: {}", names.join(", ")),
+    }
 }
 
 fn decision_name(decision: model::Decision) -> &'static str {

@@ -74,11 +74,25 @@ pub(crate) fn both_from_map<A: Fields, B: Fields>(fields: &Map<String, Value>) -
 
 fn unreadable(err: &serde_path_to_error::Error<serde_json::Error>) -> ApiError {
     let path = err.path().to_string();
-    let words = err.inner();
+    let words = plain(err.inner().to_string());
     ApiError::bad(match &*path {
         // It is about the object itself, such as a field that is missing.
         "." => format!("the fields cannot be read: {words}"),
         field => format!("`{field}` cannot be read: {words}"),
+    })
+}
+
+/// The words of serde, without the types of this program.
+fn plain(words: String) -> String {
+    let types = [
+        ("expected f64", "expected a number"),
+        ("expected u32", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+    ];
+    types.iter().fold(words, |words, (of_rust, plain)| {
+        words.replace(of_rust, plain)
     })
 }
 

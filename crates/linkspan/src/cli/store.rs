@@ -225,7 +225,7 @@ pub(crate) struct SessionsArgs {
     pub(crate) json: bool,
 
     /// How many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
     pub(crate) limit: u32,
 
     /// Only those of this engine
@@ -256,6 +256,11 @@ pub(crate) struct SessionsArgs {
 
     #[command(flatten)]
     pub(crate) data: DataDir,
+}
+
+fn at_least_one(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|it| *it > 0);
+    number.ok_or_else(|| "it is a whole number from 1 on".to_owned())
 }
 
 fn states() -> impl TypedValueParser<Value = State> {

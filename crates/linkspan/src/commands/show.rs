@@ -76,9 +76,9 @@ impl StoredSession {
             false => {
                 let message = format!("neither a file nor a session is called `{}`", printable(id));
                 let hint = format!(
-                    "`linkspan sessions` lists sessions, and {} characters of an id or more will do; \
+                    "`linkspan sessions` lists sessions, and the last {} characters of an id will do; \
                      check the path if it is a file",
-                    store::MIN_PREFIX
+                    store::MIN_PART
                 );
                 Err(Failure::usage(message, hint))
             }

@@ -394,7 +394,7 @@ fn sessions_are_found_by_text_and_id_prefix() {
         expect![[r#"
             linkspan: neither a file nor a session is called `01991a`
 
-            hint: `linkspan sessions` lists sessions, and 6 characters of an id or more will do; check the path if it is a file
+            hint: `linkspan sessions` lists sessions, and the last 6 characters of an id will do; check the path if it is a file
             exit 2
         "#]],
     );
@@ -403,7 +403,7 @@ fn sessions_are_found_by_text_and_id_prefix() {
         expect![[r#"
         linkspan: no session matches `01991a`
 
-        hint: `linkspan sessions` lists them; 6 characters of an id or more will do
+        hint: `linkspan sessions` lists them; the last 6 characters of an id will do
         exit 2
     "#]],
     );
@@ -447,15 +447,16 @@ fn sessions_are_found_by_text_and_id_prefix() {
         exit 0
     "#]],
     );
-    check(
-        &["sessions", "-n", "0"],
+    for limit in ["0", "x"] {
+        let refused = run(&["sessions", "-n", limit], b"");
         expect![[r#"
-        linkspan: invalid value '0' for '--limit <N>': 0 is not in 1..=4294967295
+            linkspan: invalid value 'N' for '--limit <N>': it is a whole number from 1 on
 
-        hint: see `linkspan sessions --help`
-        exit 2
-    "#]],
-    );
+            hint: see `linkspan sessions --help`
+            exit 2
+        "#]]
+        .assert_eq(&refused.shown().replace(&format!("'{limit}'"), "'N'"));
+    }
     let all = list(&[]);
     let ids: Vec<&str> = all.iter().map(|it| it["id"].as_str().unwrap()).collect();
     let common = ids[0]
@@ -472,13 +473,16 @@ fn sessions_are_found_by_text_and_id_prefix() {
     );
     let short = run(&["replay", own, "--to", "text", "--data-dir", &data], b"");
     assert_eq!(short, whole);
+    let end = &ids[0][ids[0].len() - 6..];
+    let by_end = run(&["replay", end, "--to", "text", "--data-dir", &data], b"");
+    assert_eq!(by_end, whole);
     // Ids begin with the time, so those of one hour begin alike.
     let ambiguous = run(&["show", &ids[0][..6], "--data-dir", &data], b"").shown();
     let ambiguous = ambiguous.replace(ids[0], "NEWER").replace(ids[1], "OLDER");
     expect![[r#"
-        linkspan: the ids of 2 sessions begin with `PREFIX`
+        linkspan: the ids of 2 sessions begin or end with `PREFIX`
 
-        hint: give more of it: NEWER, OLDER
+        hint: give the end of the one that is meant: NEWER, OLDER
         exit 2
     "#]]
     .assert_eq(&ambiguous.replace(&ids[0][..6], "PREFIX"));
@@ -512,7 +516,7 @@ fn sessions_are_found_by_text_and_id_prefix() {
         expect![[r#"
             linkspan: neither a file nor a session is called `no-such-session`
 
-            hint: `linkspan sessions` lists sessions, and 6 characters of an id or more will do; check the path if it is a file
+            hint: `linkspan sessions` lists sessions, and the last 6 characters of an id will do; check the path if it is a file
             exit 2
         "#]],
     );

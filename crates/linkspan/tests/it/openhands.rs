@@ -183,7 +183,7 @@ fn a_python_without_the_sdk_names_the_install_command() {
         (&json!("NotInstalled"), Some(1))
     );
     assert!(why.ends_with("No module named 'litellm'"), "{why}");
-    expect!["hint: install it for a Python of at least 3.12, with `pip install openhands-sdk openhands-tools`, and name that Python with `engines.openhands.program` in the config or with `--program PATH`"].assert_eq(hint);
+    expect!["hint: install it for a Python of at least 3.12, with `pip install openhands-sdk openhands-tools`, and name that Python with `engines.openhands.program` in the config or with `--program PATH` of `linkspan run`"].assert_eq(hint);
     assert!(!fs::exists(folder.path("imported")).unwrap());
 }
 

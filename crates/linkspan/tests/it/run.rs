@@ -179,7 +179,7 @@ fn a_program_that_is_missing_is_looked_for_by_name() {
         expect![[r#"
             linkspan: engine `claude` cannot be started: `claude` was not found; looked in /made/bin
 
-            hint: install it with `npm install -g @anthropic-ai/claude-code`, or say where it is with `--program PATH`
+            hint: install it with `npm install -g @anthropic-ai/claude-code`, or say where it is with `engines.claude.program` in the config, or with `--program PATH` of `linkspan run`
             exit 1
         "#]],
     );

@@ -98,7 +98,7 @@ fn none_installed() -> String {
     let programs = ENGINES.iter().filter_map(|it| it.program.as_ref());
     let installs: Vec<String> = programs.map(|it| format!("  {}", it.install)).collect();
     format!(
-        "install one of these and run it again, or watch a recording with `--engine replay:{}`\n{}",
+        "install one of these and run it again, or watch a recording, with the engine `replay:{}`\n{}",
         REPLAYS[0].name,
         installs.join("\n")
     )
@@ -107,7 +107,8 @@ fn none_installed() -> String {
 fn not_found(engine: &str) -> String {
     match super::find(engine).and_then(|it| it.program.as_ref()) {
         Some(it) => format!(
-            "install it with `{}`, or say where it is with `--program PATH`",
+            "install it with `{}`, or say where it is with `engines.{engine}.program` in the config, or with \
+             `--program PATH` of `linkspan run`",
             it.install
         ),
         None => "it is looked for in the directories of `PATH`".to_owned(),

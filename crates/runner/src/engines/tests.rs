@@ -375,7 +375,7 @@ fn a_missing_program_names_its_install_command() {
         .unwrap_err();
     expect![[r#"
         engine `gemini` cannot be started: `gemini` was not found
-        install it with `npm install -g @google/gemini-cli`, or say where it is with `--program PATH`"#]].assert_eq(&format!("{err}: {}\n{}", err.source().unwrap(), err.hint().unwrap()));
+        install it with `npm install -g @google/gemini-cli`, or say where it is with `engines.gemini.program` in the config, or with `--program PATH` of `linkspan run`"#]].assert_eq(&format!("{err}: {}\n{}", err.source().unwrap(), err.hint().unwrap()));
 }
 
 #[test]

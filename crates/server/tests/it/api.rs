@@ -249,6 +249,62 @@ async fn errors_are_json() {
 }
 
 #[tokio::test]
+async fn errors_name_the_value_and_what_would_do() {
+    let test_server = TestServer::new().await;
+    let id = test_server
+        .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
+        .await;
+    test_server.ended(&id, 1).await;
+    let formats = "formats: takopi, thread, openhands, acp, ag-ui, linkspan, text, markdown, html";
+    let events = format!("/api/sessions/{id}/events");
+    let cases = [
+        (
+            format!("/api/sessions/{}", &id[..8]),
+            format!("no session matches `{}`", &id[..8]),
+            Some("`GET /api/sessions` lists them; the whole id is needed"),
+        ),
+        (
+            format!("{events}?format=nosuch"),
+            "there is no format `nosuch`".to_owned(),
+            Some(formats),
+        ),
+        (
+            format!("{events}?format=claude"),
+            "`claude` can be read, but not written".to_owned(),
+            Some(formats),
+        ),
+        (
+            format!("{events}?format=ag-ui&profile=nosuch"),
+            "`ag-ui` has no profile `nosuch`".to_owned(),
+            Some("profiles: 0.1"),
+        ),
+        (
+            format!("{events}?limit=x"),
+            "`limit` cannot be read: expected a whole number, not `x`".to_owned(),
+            None,
+        ),
+        (
+            "/api/sessions?limit=-1".to_owned(),
+            "`limit` cannot be read: expected a whole number, not `-1`".to_owned(),
+            None,
+        ),
+    ];
+    for (path, message, hint) in cases {
+        let error = test_server.get(&path).await.json()["error"].clone();
+        let expected = match hint {
+            Some(hint) => json!({ "code": error["code"], "message": message, "hint": hint }),
+            None => json!({ "code": error["code"], "message": message }),
+        };
+        assert_eq!(error, expected, "{path}");
+    }
+    let bad = json!({ "prompt": "x", "engine": "replay:tools", "speed": "fast" });
+    let answer = test_server.post("/api/runs", &bad).await.json();
+    let message = answer["error"]["message"].as_str().unwrap();
+    let expected = "`speed` cannot be read: invalid type: string \"fast\", expected a number";
+    assert!(message.starts_with(expected), "{message}");
+}
+
+#[tokio::test]
 async fn what_an_engine_does_not_take_is_refused_and_leaves_nothing() {
     let test_server = TestServer::new().await;
     let transcript = test_server.dir.path().join("secret.jsonl");

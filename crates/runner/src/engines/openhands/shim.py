@@ -122,7 +122,7 @@ except (ImportError, SyntaxError) as error:
         f"{sys.executable} cannot import the OpenHands SDK: {error}\n"
         "hint: install it for a Python of at least 3.12, with "
         "`pip install openhands-sdk openhands-tools`, and name that Python with "
-        "`engines.openhands.program` in the config or with `--program PATH`",
+        "`engines.openhands.program` in the config or with `--program PATH` of `linkspan run`",
     )
     sys.exit(1)
 

@@ -137,7 +137,13 @@ impl SessionTask {
             }
             Progress::StoreFailed(error) => self.shared.report_trouble(&error),
             Progress::LogLost(LogLost { error, is_refused }) => {
-                self.shared.report_trouble(&error);
+                match &error {
+                    // Another process has written, so what kept us from it is over.
+                    journal::Error::Fenced { .. } | journal::Error::NoSession { .. } => {
+                        self.shared.clear_trouble();
+                    }
+                    error => self.shared.report_trouble(error),
+                }
                 let session = self.session.as_str();
                 if !is_refused {
                     warn!(session, reason = lost_reason(&error), "lease lost");

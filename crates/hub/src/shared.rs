@@ -171,7 +171,7 @@ impl Shared {
         self.directory.touch(session);
     }
 
-    /// An append succeeded.
+    /// The journal can be written.
     pub(crate) fn clear_trouble(&self) {
         if self.trouble.send_if_modified(|it| it.take().is_some()) {
             info!("journal usable again");

@@ -54,12 +54,17 @@ pub(super) async fn claim(
 
 async fn open(shared: &Arc<Shared>, lease: Lease) -> journal::Result<SessionTask> {
     let journal = &shared.config.journal;
-    let found = journal.find_session(&lease.session).await;
     let ttl = shared.config.limits.lease;
     let mut log = SessionLog::with_lease(Arc::clone(journal), lease.clone(), ttl).await?;
-    let session = found?.ok_or(Error::NoSession {
-        session: lease.session,
-    })?;
+    let session = match journal.find_session(&lease.session).await {
+        Ok(Some(session)) => session,
+        missing => {
+            // The next attempt, here or elsewhere, need not wait for the lease to lapse.
+            log.release_lease().await;
+            let session = lease.session;
+            return Err(missing.err().unwrap_or(Error::NoSession { session }));
+        }
+    };
     log.set_longest_rest(FOLLOWED_FLUSH_INTERVAL);
     if let Some(record) = log.record_mut() {
         record.count_in(&shared.counts);

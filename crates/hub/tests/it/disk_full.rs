@@ -1,14 +1,14 @@
 //! A store that cannot be written for a while: nothing is shown that is not stored, and nothing is lost.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hub::{Follow, Followed, Scope};
-use journal::{Error, Fault, SessionQuery};
+use journal::{Error, Fault, Journal, Owner, SessionQuery, Takeover};
 use model::Outcome;
 use tokio::time::timeout;
 
-use crate::harness::{Harness, PATIENCE};
+use crate::harness::{Harness, LEASE, PATIENCE};
 use crate::scripted_journal::ScriptedJournal;
 
 #[tokio::test]
@@ -105,4 +105,54 @@ async fn a_prompt_that_does_not_fit_leaves_no_session() {
         }
         hub.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_disk_is_no_longer_full_when_another_process_has_taken_over() {
+    let is_full = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&is_full);
+    let mut inner = None;
+    let harness = Harness::with(|memory| {
+        let memory: Arc<dyn Journal> = Arc::new(memory);
+        inner = Some(Arc::clone(&memory));
+        Arc::new(ScriptedJournal::new(memory, switch))
+    });
+    let hub = harness.hub().await;
+    let submit = harness.submit("claude", "wait");
+    let session = hub.submit(submit).await.unwrap().session;
+    harness.running(&session).await;
+    is_full.store(true, Ordering::SeqCst);
+    assert!(hub.abort(&session).await.unwrap());
+    while hub.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    harness.clock.pass(LEASE);
+    let owner = Owner::new("another process");
+    let inner = inner.unwrap();
+    let taken_over = inner.acquire(&session, &owner, LEASE, Takeover::Lapsed);
+    taken_over.await.unwrap();
+    is_full.store(false, Ordering::SeqCst);
+    let is_over = async {
+        while hub.trouble().is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_over).await.unwrap();
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_looked_up_is_released_at_once() {
+    let harness = Harness::with(|inner| {
+        Arc::new(ScriptedJournal {
+            // Whichever search of an attempt fails, the next attempt gets the lease.
+            failing_finds: Mutex::new([true, false, true].into()),
+            ..ScriptedJournal::new(Arc::new(inner), Arc::default())
+        })
+    });
+    let hub = harness.hub().await;
+    let submit = harness.submit("claude", "hello");
+    let session = hub.submit(submit).await.unwrap().session;
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    hub.stop().await;
 }

@@ -1,5 +1,6 @@
 //! A journal whose failures a test decides.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,6 +22,9 @@ pub(crate) struct ScriptedJournal {
     pub(crate) is_full: Arc<AtomicBool>,
     pub(crate) n_free: AtomicUsize,
     pub(crate) is_unreadable: AtomicBool,
+    /// Of the searches for a session between its acquisition and the next write, in order: whether it fails.
+    pub(crate) failing_finds: Mutex<VecDeque<bool>>,
+    pub(crate) is_acquired: AtomicBool,
     /// So many of the next batches with events are refused.
     pub(crate) n_refused: AtomicUsize,
     pub(crate) append_takes: Duration,
@@ -34,6 +38,8 @@ impl ScriptedJournal {
             is_full,
             n_free: AtomicUsize::new(usize::MAX),
             is_unreadable: AtomicBool::new(false),
+            failing_finds: Mutex::default(),
+            is_acquired: AtomicBool::new(false),
             n_refused: AtomicUsize::new(0),
             append_takes: Duration::ZERO,
             appends: Mutex::default(),
@@ -64,15 +70,22 @@ impl Journal for ScriptedJournal {
         ttl: Duration,
         takeover: Takeover,
     ) -> Reply<'a, Lease> {
-        self.write(self.inner.acquire(session, owner, ttl, takeover))
+        let acquire = self.write(self.inner.acquire(session, owner, ttl, takeover));
+        Box::pin(async move {
+            let lease = acquire.await?;
+            self.is_acquired.store(true, Ordering::SeqCst);
+            Ok(lease)
+        })
     }
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Reply<'a, ()> {
         self.write(self.inner.renew(lease, ttl))
     }
     fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
+        self.is_acquired.store(false, Ordering::SeqCst);
         self.write(self.inner.release(lease))
     }
     fn append<'a>(&'a self, lease: &'a Lease, batch: Batch) -> Reply<'a, Range<u64>> {
+        self.is_acquired.store(false, Ordering::SeqCst);
         self.appends.lock().unwrap().push(Instant::now());
         if !batch.entries.is_empty() && count_down(&self.n_refused) {
             let (length, limit) = (1, 0);
@@ -118,7 +131,12 @@ impl Journal for ScriptedJournal {
         self.place(self.inner.create(session))
     }
     fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
-        self.inner.find_session(session)
+        let is_scripted = self.is_acquired.load(Ordering::SeqCst);
+        let mut script = self.failing_finds.lock().unwrap();
+        match is_scripted.then(|| script.pop_front()).flatten() {
+            Some(true) => Box::pin(async { Err(Error::Storage(Fault::Busy)) }),
+            Some(false) | None => self.inner.find_session(session),
+        }
     }
     fn overview<'a>(
         &'a self,

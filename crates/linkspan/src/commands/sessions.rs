@@ -93,7 +93,11 @@ async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
     match hub::remove(&*journal, &session.id, &owner).await {
         Ok(()) => Ok(()),
         Err(err @ hub::Error::Busy(_)) => {
-            let hint = "stop its run, or wait for its end".to_owned();
+            let hint = match session.queued {
+                0 => "stop its run, or wait for its end",
+                _ => "it has prompts that wait: take them back, or let `linkspan serve` run them",
+            };
+            let hint = hint.to_owned();
             Err(Failure::new(Code::Busy, err.to_string()).hint(Some(hint)))
         }
         Err(err) => Err(Failure::new(Code::Io, chain(&err))),

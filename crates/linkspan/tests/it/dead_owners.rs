@@ -129,3 +129,32 @@ fn doctor_names_the_runs_of_killed_programs_and_closes_them_if_told_to() {
     );
     assert!(after.iter().all(|(level, _)| level == "ok"), "{after:?}");
 }
+
+#[test]
+fn the_prompts_that_a_killed_server_has_left_wait_for_the_next_one() {
+    let folder = machine("dead-queue", &[("claude", AGENT)], "");
+    let served = Served::start(&folder);
+    let id = served.submit(&json!({ "prompt": "go", "engine": "claude" }));
+    served.until(&id, |it| it["state"] == "running");
+    served.submit(&json!({ "prompt": "then this", "session": id }));
+    served.end(Signal::KILL);
+    assert_eq!(session(&folder)["state"], "queued");
+    let refused = command(&folder, &["sessions", "--remove", &id]);
+    assert_eq!(
+        refused.shown(),
+        format!(
+            "linkspan: session `{id}` is in use\n\nhint: it has prompts that wait: take them back, \
+             or let `linkspan serve` run them\nexit 5\n"
+        )
+    );
+    let mut attached = start(&folder, &["run", "--attach", &id]);
+    let mut line = String::new();
+    let mut stderr = BufReader::new(attached.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    assert_eq!(
+        line,
+        "linkspan: its prompts wait for a server; `linkspan serve` starts one, and Ctrl-C leaves\n"
+    );
+    attached.kill().unwrap();
+    attached.wait().unwrap();
+}

@@ -21,7 +21,11 @@ pub fn find_program(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, No
         vec![std::path::absolute(program).unwrap_or_else(|_| PathBuf::from(program))]
     } else {
         let folders = env::split_paths(path.unwrap_or_default());
-        not_found.looked_in = folders.filter(|it| it.is_absolute()).collect();
+        for folder in folders.filter(|it| it.is_absolute()) {
+            if !not_found.looked_in.contains(&folder) {
+                not_found.looked_in.push(folder);
+            }
+        }
         let folders = not_found.looked_in.iter();
         folders.map(|it| it.join(program)).collect()
     };
@@ -95,7 +99,7 @@ mod tests {
     fn a_name_is_looked_for_in_the_absolute_folders_of_the_path() {
         assert_eq!(find("sh", "/nowhere:/bin:/usr/bin"), Ok("/bin/sh".into()));
         assert_eq!(
-            find("sh", ":.:bin:/nowhere:/etc"),
+            find("sh", ":.:bin:/nowhere:/etc:/nowhere"),
             Err("`sh` was not found; looked in /nowhere, /etc".to_owned())
         );
         assert_eq!(find("sh", ""), Err("`sh` was not found".to_owned()));

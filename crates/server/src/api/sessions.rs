@@ -167,8 +167,8 @@ pub(crate) async fn page(app: &App, params: ListParams) -> Result<SessionPage> {
     let state = match params.state.as_deref() {
         None | Some("") => None,
         Some(name) => Some(journal::State::find(name).ok_or_else(|| {
-            let names = journal::State::ALL.map(|it| format!("`{}`", it.name()));
-            ApiError::bad(format!("a state is one of {}", names.join(", ")))
+            let states = journal::State::ALL.map(journal::State::name).join(", ");
+            ApiError::bad(format!("there is no state `{name}`")).hint(format!("states: {states}"))
         })?),
     };
     let some = |it: Option<String>| it.filter(|it| !it.is_empty());

@@ -14,7 +14,7 @@ use super::signals::InterruptSignals;
 use super::status_line::TICK;
 use super::{every, exit_of};
 use crate::cli::RunArgs;
-use crate::exit::{Code, Failure};
+use crate::exit::{self, Code, Failure};
 use crate::store;
 
 /// Between two checks that the owner is alive.
@@ -26,7 +26,13 @@ pub(super) async fn run(
     output: RunOutput,
     stops: InterruptSignals,
 ) -> Result<(), Failure> {
-    let (journal, session) = store::open_session(&store::folder(&args.data)?, id).await?;
+    let folder = store::folder(&args.data)?;
+    let (journal, session) = store::open_session(&folder, id).await?;
+    if session.state == State::Queued && server::running(&folder).is_empty() {
+        exit::print_line(
+            "linkspan: its prompts wait for a server; `linkspan serve` starts one, and Ctrl-C leaves\n",
+        );
+    }
     let mut attached = Attached {
         journal: &*journal,
         session: session.id,

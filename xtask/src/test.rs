@@ -25,6 +25,9 @@ pub(crate) fn stages() -> Vec<Stage> {
             quiet(cargo().args(["test", "--quiet", "--workspace", "--no-run"]))
         }),
         Step::new("doc", doc).within(60),
+        Step::new("doctest", || {
+            quiet(cargo().args(["test", "--quiet", "--workspace", "--doc"]))
+        }),
         Step::new("deny", || deny::run().map(|()| Warnings::new())),
     ];
     let install = vec![

@@ -5,6 +5,7 @@
 
 mod bench;
 mod deny;
+mod dist;
 mod fuzz;
 mod libtest;
 mod matrix;
@@ -35,6 +36,12 @@ usage: cargo xtask <task>
   soak [--seconds N] [--runs N]
                         the same for long, 600 by default, after N hostile agents, 2000 by
                         default, and as many more of all else that the runner is tested with
+  dist [--plain | --program FILE] [--check] [--tag TAG]
+                        everything that can be installed, into target/dist: wheel, sources, npm
+                        packages, .deb, archive, formula, sums. With zig, for glibc 2.17;
+                        `--plain` packs the ordinary release build, `--program` one that is there;
+                        `--check` installs and tries each; `--tag` refuses any other version
+  dist --collect        the formula and the sums for what is in target/dist
   bench convert [--megabytes N] [--rounds N]
                         throughput and memory of every writer, beside what bounds them
   bench ag-ui [--pieces N] [--rate N] [--megabytes N]
@@ -67,9 +74,15 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
         ["soak", rest @ ..] => Ok(report::run_steps(soak::steps(rest)?)),
         ["bench", rest @ ..] => bench::run(rest),
-        // A new task (`dist`, …) is one arm here and one module.
+        ["dist", rest @ ..] => dist_with(dist::Options::parse(rest)?),
+        // A new task is one arm here and one module.
         _ => bail!("{USAGE}"),
     }
+}
+
+fn dist_with(options: dist::Options) -> Result<ExitCode> {
+    let dist = Step::new("dist", move || dist::run(&options));
+    Ok(report::run_steps(vec![dist]))
 }
 
 fn fuzz_for(seconds: u32) -> Result<ExitCode> {

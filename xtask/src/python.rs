@@ -15,6 +15,8 @@ use crate::process::{run, run_with_retries};
 
 const NAME: &str = "python3.12";
 const PROBE: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 12))";
+/// Why [`find`] found nothing.
+pub(crate) const MISSING: &str = "no Python 3.12 found on the path or under pyenv";
 const DONE: &str = ".complete";
 
 /// Returns the interpreter of the environment at `dir`, made first if it is not complete.
@@ -23,7 +25,7 @@ pub(crate) fn environment(dir: &Path, requirements: &Path) -> Result<PathBuf> {
     if dir.join(DONE).exists() {
         return Ok(python);
     }
-    let base = find().context("no Python 3.12 found on the path or under pyenv")?;
+    let base = find().context(MISSING)?;
     if dir.exists() {
         fs::remove_dir_all(dir)?;
     }
@@ -47,7 +49,8 @@ pub(crate) fn environment(dir: &Path, requirements: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
-fn find() -> Option<PathBuf> {
+/// A Python 3.12 that works.
+pub(crate) fn find() -> Option<PathBuf> {
     let path: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
     let on_path = path.iter().map(|it| it.join(NAME));
     let roots = [

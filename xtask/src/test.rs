@@ -23,6 +23,9 @@ pub(crate) fn stages() -> Vec<Stage> {
         Step::new("clippy", clippy),
         Step::new("build", || quiet(&mut libtest::build())),
         Step::new("doc", doc).within(60),
+        Step::new("doctest", || {
+            quiet(cargo().args(["test", "--quiet", "--workspace", "--doc"]))
+        }),
         Step::new("deny", || deny::run().map(|()| Warnings::new())),
     ];
     let install = vec![

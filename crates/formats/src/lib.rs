@@ -2,6 +2,24 @@
 //!
 //! Everything here is a pure state machine: no files, no clock, no tasks. The caller feeds bytes
 //! and owns where they come from and go to.
+//!
+//! ```
+//! use formats::convert::Converter;
+//! use formats::{ReaderConfig, WriterConfig, registry};
+//!
+//! let (codex, new_reader) = registry::find_reader("codex")?;
+//! let writer = registry::writer("takopi", &WriterConfig::default())?;
+//! let mut converter = Converter::new(codex.framing, new_reader(&ReaderConfig::default()), writer);
+//!
+//! let mut out = Vec::new();
+//! let frames = br#"{"type":"thread.started","thread_id":"t1"}
+//! {"type":"turn.started"}
+//! "#;
+//! converter.push(frames, &mut out);
+//! let started = r#"{"type":"started","engine":"codex","resume":{"engine":"codex","value":"t1"}}"#;
+//! assert_eq!(String::from_utf8_lossy(&out).trim_end(), started);
+//! # Ok::<(), registry::Error>(())
+//! ```
 
 #[macro_use]
 pub mod wire;

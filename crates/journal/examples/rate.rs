@@ -1,7 +1,7 @@
 //! How fast the journal appends beside a bare SQLite loop with the same batching, in alternating rounds.
 //!
 //! Prints an object for each size of a batch: events of 1 KB a second, by round. `cargo xtask bench serve`
-//! makes a table of it; by itself it is `cargo run --release -p journal --example rate DIR ROUNDS`.
+//! makes a table of it; by itself it is `cargo run --release -p linkspan-journal --example rate DIR ROUNDS`.
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 #![expect(

@@ -1,8 +1,16 @@
 //! AG-UI for any axum app: agents and models behind `POST /{engine}`, as in `linkspan serve`.
 //!
-//! ```ignore
-//! let ag_ui = linkspan::ag_ui::router(linkspan::ag_ui::Config::new(&["claude"])?).await?;
-//! let app = axum::Router::new().nest("/ag-ui", ag_ui.router);
+//! ```
+//! use linkspan::ag_ui::{Config, router};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let ag_ui = router(Config::new(&["claude", "replay:tools"])?).await?;
+//! let app: axum::Router = axum::Router::new().nest("/ag-ui", ag_ui.router.clone());
+//! // Serve `app`, then end the agents that are still at work:
+//! ag_ui.stop().await;
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! The application that mounts it must control access: a client of this router can run commands
@@ -33,11 +41,15 @@ pub struct Config {
 /// Why the endpoint cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
+    /// The user's config cannot be used.
     #[error(transparent)]
     Settings(#[from] config::Error),
+    /// The file for the threads cannot be opened.
     #[error("cannot keep threads in `{path}`")]
     Journal {
+        /// The file.
         path: String,
+        /// What is wrong with it.
         #[source]
         source: journal::Fault,
     },

@@ -36,6 +36,7 @@ pub struct ConversationConfig {
     /// A `linkspan` program as the guard of the agents. Without one they are ended with the conversation,
     /// but not when this process is killed.
     pub guard: Option<PathBuf>,
+    /// The user's settings.
     pub settings: Config,
 }
 
@@ -63,6 +64,7 @@ impl ConversationConfig {
 pub enum State {
     /// Nothing was run yet.
     Idle,
+    /// A run is on.
     Running,
     /// The last run was completed.
     Finished,
@@ -73,14 +75,19 @@ pub enum State {
 /// Why a run could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ConversationError {
+    /// No message was added since the last run.
     #[error("there is no message that was not sent")]
     NothingToSend,
+    /// There is no such engine, or it cannot be used.
     #[error(transparent)]
     Engine(#[from] engines::Error),
+    /// The options, the directory or the program do not fit.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The agent could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The journal does not take the session.
     #[error("the session cannot be kept")]
     Journal(#[from] journal::Error),
 }
@@ -129,6 +136,7 @@ const LOST: RunResult = RunResult {
 };
 
 impl Conversation {
+    /// A conversation without a message; the agent starts with the first run.
     pub fn new(mut config: ConversationConfig) -> Self {
         let options = &mut config.options;
         options.allow = options.allow.as_deref().map(allowed_tools);
@@ -189,6 +197,7 @@ impl Conversation {
         is_set
     }
 
+    /// Where it stands.
     pub fn state(&self) -> State {
         self.state
     }
@@ -203,6 +212,7 @@ impl Conversation {
         self.resume.as_deref()
     }
 
+    /// A handle that stops its runs.
     pub fn aborter(&self) -> Aborter {
         Aborter(Arc::clone(&self.aborting))
     }

@@ -27,18 +27,24 @@ pub struct Options {
     pub from: String,
     /// The name of the format to write.
     pub to: String,
+    /// How the input is read.
     pub reader: ReaderConfig,
+    /// How the output is written.
     pub writer: WriterConfig,
 }
 
 /// What a conversion did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// Canonical events that were read.
     pub n_events: u64,
+    /// Lines or server-sent events of the input.
     pub n_frames: u64,
     /// There was something to read, and none of it is of the format it was read as.
     pub is_foreign: bool,
+    /// The size of the input.
     pub bytes_read: u64,
+    /// The size of the output.
     pub bytes_written: u64,
     /// What the target had no place for.
     pub losses: Losses,
@@ -47,12 +53,16 @@ pub struct Report {
 /// Why a conversion stopped. What was read before is converted and written all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// There is no such format or profile, or it does not go this way.
     #[error(transparent)]
     Format(#[from] registry::Error),
+    /// The format of the input cannot be told by its first frames.
     #[error("{}", detect_failed(.0))]
     Detect(DetectError),
+    /// The input failed.
     #[error("cannot read the input")]
     Read(#[source] io::Error),
+    /// The output failed.
     #[error("cannot write the output")]
     Write(#[source] io::Error),
 }
@@ -132,6 +142,7 @@ pub struct Conversion<W> {
 }
 
 impl<W: Write> Conversion<W> {
+    /// Nothing is written before the first bytes are pushed.
     pub fn new(output: W, options: &Options) -> Result<Self, registry::Error> {
         let (format, new_reader) = find_reader(&options.from)?;
         let reader = new_reader(&options.reader);
@@ -158,6 +169,7 @@ impl<W: Write> Conversion<W> {
         self.write()
     }
 
+    /// What was done so far.
     pub fn report(&self) -> Report {
         Report {
             n_events: self.converter.n_events(),

@@ -4,6 +4,29 @@
 //! a caller that has its own loop. The formats and their names are those of `linkspan formats`.
 //! [`Conversation`] runs an agent and answers what it asks; [`ag_ui::router`] serves agents and models to
 //! AG-UI clients from any axum app.
+//!
+//! ```
+//! use linkspan::{AUTO, Options, ReaderConfig, WriterConfig, convert};
+//!
+//! let recording = r#"{"type":"thread.started","thread_id":"t1"}
+//! {"type":"turn.started"}
+//! {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"Done."}}
+//! {"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":0,"output_tokens":2}}
+//! "#;
+//! let options = Options {
+//!     from: AUTO.to_owned(),
+//!     to: "markdown".to_owned(),
+//!     reader: ReaderConfig::default(),
+//!     writer: WriterConfig::default(),
+//! };
+//! let mut page = Vec::new();
+//! let report = convert(&mut recording.as_bytes(), &mut page, &options)?;
+//! assert_eq!(report.n_events, 6);
+//! assert!(String::from_utf8_lossy(&page).contains("**✓ done** · 10 in / 2 out tokens"));
+//! # Ok::<(), linkspan::Error>(())
+//! ```
+
+#![warn(missing_docs)]
 
 pub mod ag_ui;
 mod conversation;

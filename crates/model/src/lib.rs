@@ -3,6 +3,22 @@
 //! Values borrow from the frame they were read from wherever they can: an [`Event`] lives for one
 //! call of [`Sink::event`], and a sink that needs it for longer copies it. The JSON form of these
 //! types is the `linkspan` format; `VERSION` is written on every line.
+//!
+//! ```
+//! use model::{Body, Event, Outcome};
+//!
+//! let line = concat!(
+//!     r#"{"v":1,"seq":6,"session":"s1","run":"r1","engine":"codex","origin":"agent","frame":4,"#,
+//!     r#""type":"run.ended","data":{"outcome":"completed","answer":"Done."}}"#,
+//! );
+//! let event = Event::from_json(line)?;
+//! let Body::RunEnded(ended) = &event.body else {
+//!     panic!("not the end of a run: {}", event.body.name());
+//! };
+//! assert_eq!(ended.outcome, Outcome::Completed);
+//! assert_eq!(serde_json::to_string(&event)?, line);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod ask;
 mod cut;

@@ -12,13 +12,13 @@ use crate::tokens::hex;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_bytes!(concat!("../../../web/assets/", $name)))),*]
+        &[$(($name, include_bytes!(concat!("../assets/", $name)))),*]
     };
 }
 
-const INDEX: &[u8] = include_bytes!("../../../web/index.html");
+const INDEX: &[u8] = include_bytes!("../index.html");
 
-/// What is below `web/assets`; a test keeps both the same.
+/// What is below `assets`, which is `web/assets`; a test keeps both the same.
 const FILES: &[(&str, &[u8])] = files![
     "agents.js",
     "answered.js",
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_page_is_served_and_has_a_type() {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/assets");
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
         let mut found = Vec::new();
         names(&dir, "", &mut found);
         found.sort();

@@ -21,7 +21,7 @@ use super::transcript::{Author, Picture, PlanDisplay, RunEnd, RunStart};
 
 /// What the page of the server looks like, too, and what only a page without scripts needs.
 const STYLE: &str = concat!(
-    include_str!("../../../../web/assets/transcript.css"),
+    include_str!("html/transcript.css"),
     include_str!("html/page.css")
 );
 /// The SHA-256 of [`STYLE`]; a test keeps them together.

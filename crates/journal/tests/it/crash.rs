@@ -195,7 +195,7 @@ fn appender() -> PathBuf {
     let path = tests.parent().unwrap().with_file_name("examples/appender");
     assert!(
         path.exists(),
-        "no example beside the tests: run `cargo test -p journal` without naming a target"
+        "no example beside the tests: run `cargo test -p linkspan-journal` without naming a target"
     );
     path
 }

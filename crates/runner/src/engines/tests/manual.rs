@@ -1,7 +1,7 @@
 //! The tables of permissions in `docs/engines.md` are made from the code: from the table of modes, from
 //! the arguments that each agent is started with, and from the answers that questions get.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p runner manual` writes them.
+//! `UPDATE_EXPECT=1 cargo test -p linkspan-runner manual` writes them.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn the_manual_has_the_permissions_of_the_code() {
     }
     assert_eq!(
         found, made,
-        "`UPDATE_EXPECT=1 cargo test -p runner manual` writes docs/engines.md"
+        "`UPDATE_EXPECT=1 cargo test -p linkspan-runner manual` writes docs/engines.md"
     );
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod ag_ui;
 mod asks;
 pub(crate) mod content;
 mod diff;
+mod event_ids;
 pub(crate) mod html;
 mod labels;
 pub(crate) mod linkspan;

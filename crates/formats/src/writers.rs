@@ -10,6 +10,7 @@ macro_rules! put {
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
 mod asks;
+pub(crate) mod claude;
 pub(crate) mod content;
 mod diff;
 mod event_ids;

@@ -39,6 +39,7 @@ mod prompts;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;
+mod sdks;
 #[cfg(target_os = "linux")]
 mod secrets;
 #[cfg(target_os = "linux")]

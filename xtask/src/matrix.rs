@@ -25,6 +25,10 @@ pub(crate) struct Loss {
 
 /// Who says that the output is right.
 const JUDGES: &[(&str, &str)] = &[
+    (
+        "claude",
+        "our own reader, which finds the same in it, in `cargo test`",
+    ),
     ("takopi", "the rules of its page, in `cargo test`"),
     ("thread", "a strict JSON Schema of ThreadEvents"),
     ("openhands", "`openhands-sdk`, which loads every line"),

@@ -7,6 +7,7 @@
 
 pub(crate) mod install;
 mod live;
+mod sdks;
 
 pub(crate) use install::{install_adapter, install_js, node_of};
 
@@ -195,6 +196,7 @@ pub(crate) fn clients() -> Vec<Step> {
         Step::new("browser", drive_browser).within(60),
         Step::new("openapi", judge_document).within(120),
         Step::new("acp", talk_acp).within(400),
+        Step::new("sdks", drive_sdks).within(60),
         Step::new("agents", try_agents).within(300),
     ]
 }
@@ -314,6 +316,15 @@ fn drive<'a>(
         let mut command = Command::new(node);
         command.arg(root().join("peers").join(script)).arg(built()?);
         run_command(command.args(args))?;
+    }
+    Ok(Warnings::new())
+}
+
+/// Lets the SDKs of other agents drive the built program.
+fn drive_sdks() -> Result<Warnings> {
+    let interpreters = installed()?;
+    if let (Some(node), Some(agents)) = (interpreters.sdks(), interpreters.agents()) {
+        sdks::drive(&built()?, node, agents)?;
     }
     Ok(Warnings::new())
 }

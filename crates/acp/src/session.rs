@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formats::AcpAgent;
-use formats::History;
-use hub::{LogLost, Progress, Request, SessionLog, Worker};
+use hub::{ClientSession, ClientSessionConfig, LogLost, Progress, Request, SessionLog};
 use journal::Journal;
 use model::{Text, error_chain};
-use runner::engines::{self, Selected};
-use runner::{Agent, McpServer, Mode, Offers, Prompt, Resume, RunOptions};
+use runner::pipes::LineSender;
+use runner::{Agent, McpServer, Offers, Prompt, Resume};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -26,23 +25,16 @@ use self::turn::Turn;
 use crate::AcpConfig;
 use crate::flush_timer::{FlushTimer, until};
 use crate::options::Choices;
-use crate::pipes::LineSender;
 use crate::rpc::{self, Error, Id};
 use crate::stats::Stats;
 use crate::wire;
 
 /// The flush interval for streamed text.
 const PACE: Duration = Duration::from_millis(10);
-/// Grace periods for an agent to stop, and then to exit.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The codes of runs whose agent could not be started, and whose agent exited without an answer.
 const START_FAILED: &str = "start_failed";
 const CRASHED: &str = "crashed";
-
-/// Appends to the journal are so far apart: one for every piece of text would cost more than all else that
-/// is done with it.
-const FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A command of the client for a session.
 #[derive(Debug)]
@@ -116,32 +108,13 @@ pub(crate) struct SessionSetup {
 
 pub(crate) struct Session {
     shared: Shared,
-    /// As the journal calls it.
-    id: String,
     /// As the client calls it.
     name: String,
-    engine: String,
-    /// The engine of that name.
-    selected: Selected,
-    cwd: PathBuf,
-    mcp_servers: Vec<McpServer>,
-    resume: Resume,
-    /// The agent's session that it begins with, when it is a fork.
-    forked: Option<String>,
-    worker: Worker,
+    core: ClientSession,
     writer: AcpAgent,
     choices: Choices,
-    options: RunOptions,
-    /// What the agent works with, unless it was started with something else.
-    is_stale: bool,
     offers: Offers,
-    /// An agent is wanted although there is nothing to do for it yet.
-    is_warming: bool,
     turn: Option<Turn>,
-    /// The prompt of the turn, until an agent has it.
-    waiting: Option<Prompt>,
-    /// The messages before it, for an engine without a memory.
-    history: History,
     asks: Asks,
     /// The last mode that the agent reported.
     agent_mode: Option<String>,
@@ -149,8 +122,6 @@ pub(crate) struct Session {
     lines: Vec<u8>,
     /// The end of a turn is among the lines.
     has_ended: bool,
-    /// The journal could not be written when it was tried last.
-    is_store_failing: bool,
 }
 
 /// What woke the loop.
@@ -172,65 +143,49 @@ impl Session {
             resume,
         } = opening;
         let config = &shared.config;
-        let selected = engines::select(&engine, &config.settings);
-        let selected = selected.map_err(|err| lifecycle::refused(err.into()))?;
-        let options = config.options.clone();
         let is_root = rustix::process::geteuid().is_root();
         // With it Claude Code lets root bypass the permissions, too.
         let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
         let choices = Choices::of(&engine, is_root && !is_boxed);
         let writer = writer(&shared, name, &cwd);
-        let permissions = options.permissions(&config.settings, &engine, Mode::Ask);
-        // Nothing is kept before the first prompt, see `keep`.
-        let mut worker = Worker::new(SessionLog::deferred(), permissions);
-        worker.set_ask_limit(options.ask_limit(&config.settings, &engine));
-        let mut session = Self {
-            shared,
+        let core = ClientSession::new(ClientSessionConfig {
             id,
-            name: name.to_owned(),
             engine,
-            selected,
             cwd,
             mcp_servers,
-            forked: match &resume {
-                Resume::Fork(native) => Some(native.clone()),
-                Resume::Fresh | Resume::Latest | Resume::Session(_) => None,
-            },
             resume,
-            worker,
+            options: config.options.clone(),
+            settings: config.settings.clone(),
+            guard: config.guard.clone(),
+            locks: config.locks.clone(),
+            holder: "linkspan acp",
+        });
+        Ok(Self {
+            core: core.map_err(|err| Error::internal(err.advice()))?,
+            shared,
+            name: name.to_owned(),
             writer,
             choices,
-            options,
-            is_stale: false,
             offers: Offers::default(),
-            // Before the first prompt, which then does not wait for the agent's start.
-            is_warming: true,
             turn: None,
-            waiting: None,
-            history: History::default(),
             asks: Asks::default(),
             agent_mode: None,
             pace: FlushTimer::new(PACE),
             lines: Vec::new(),
             has_ended: false,
-            is_store_failing: false,
-        };
-        // Report start errors now, not with the first prompt.
-        session.setup()?;
-        Ok(session)
+        })
     }
 
     /// It is one that is kept already.
-    pub(crate) fn resumes(&mut self, mut log: SessionLog) {
-        log.set_longest_rest(FLUSH_INTERVAL);
-        *self.worker.log_mut() = log;
+    pub(crate) fn resumes(&mut self, log: SessionLog) {
+        self.core.resumes(log);
     }
 
     /// The answer to a client that has opened the session.
     pub(crate) fn opened(&self, id: Option<&str>) -> wire::Opened {
         wire::Opened {
             session_id: id.map(str::to_owned),
-            modes: Some(self.choices.modes(self.worker.permissions().mode)),
+            modes: Some(self.choices.modes(self.core.mode())),
             config_options: Some(self.config_options()),
             models: None,
         }
@@ -243,11 +198,11 @@ impl Session {
             self.begin();
             self.send().await;
             let due = self.pace.due();
-            let (worker, mut fanout) = self.parts();
+            let (core, mut fanout) = self.parts();
             let wakeup = tokio::select! {
                 biased;
                 order = orders.recv() => Wakeup::Ordered(order),
-                progress = worker.step(&mut fanout) => Wakeup::Worker(progress),
+                progress = core.worker.step(&mut fanout) => Wakeup::Worker(progress),
                 () = until(due) => Wakeup::Waited,
             };
             match wakeup {
@@ -264,8 +219,8 @@ impl Session {
         self.leave(closing).await;
     }
 
-    /// The worker, and the sink of its events.
-    fn parts(&mut self) -> (&mut Worker, Fanout<'_>) {
+    /// The session, and the sink of its events.
+    fn parts(&mut self) -> (&mut ClientSession, Fanout<'_>) {
         let fanout = Fanout {
             writer: &mut self.writer,
             turn: &mut self.turn,
@@ -274,18 +229,18 @@ impl Session {
             stats: &self.shared.stats,
             agent_mode: &mut self.agent_mode,
         };
-        (&mut self.worker, fanout)
+        (&mut self.core, fanout)
     }
 
     async fn progressed(&mut self, progress: Progress) {
         match progress {
-            Progress::Stored { .. } => self.is_store_failing = false,
-            Progress::StoreFailed(_) => self.is_store_failing = true,
+            Progress::Stored { .. } => self.core.is_store_failing = false,
+            Progress::StoreFailed(_) => self.core.is_store_failing = true,
             // No client asks for the newest session here.
             Progress::Found => (),
             Progress::LogLost(LogLost { error, .. }) => {
-                self.worker.stop_logging();
-                self.not_kept(Some(error));
+                self.core.worker.stop_logging();
+                self.warn(hub::not_kept(&error));
             }
             Progress::Requests(requests) => {
                 for request in requests {
@@ -314,7 +269,7 @@ impl Session {
         match request {
             Request::Abort { .. } => self.cancel(None),
             Request::Leave { .. } => self.yield_session().await,
-            Request::RemovePrompt { prompt, .. } => self.worker.log_mut().done(prompt),
+            Request::RemovePrompt { prompt, .. } => self.core.worker.log_mut().done(prompt),
             // The next owner of the session works on it.
             Request::Prompt { .. } | Request::Damaged { .. } => (),
         }
@@ -338,9 +293,7 @@ impl Session {
 
     /// The agent has made progress.
     fn on_step(&mut self) {
-        if let Some(native) = self.worker.agent().and_then(Agent::native) {
-            self.resume = Resume::Session(native.to_owned());
-        }
+        self.core.on_step();
         self.apply_offers();
         self.apply_mode();
         self.handle_asks();
@@ -348,15 +301,10 @@ impl Session {
 
     fn agent_gone(&mut self, mut agent: Agent) {
         self.flush_text();
-        if let Some(native) = agent.native() {
-            self.resume = Resume::Session(native.to_owned());
-        }
+        let is_again = self.core.agent_gone(&mut agent);
         self.apply_mode();
-        let unsent = agent.take_unsent();
-        self.on_agent_exit();
-        if unsent.is_some() {
-            // Another process has resumed the session; a new agent will see its changes.
-            self.waiting = unsent;
+        self.withdraw_asks();
+        if is_again {
             return;
         }
         self.fail(
@@ -397,8 +345,8 @@ impl Session {
             return;
         }
         // A client that has its answer may remove the session at once, which is busy until the end is stored.
-        if std::mem::take(&mut self.has_ended) && !self.is_store_failing {
-            self.is_store_failing = !self.worker.log_mut().flush().await;
+        if std::mem::take(&mut self.has_ended) && !self.core.is_store_failing {
+            self.core.is_store_failing = !self.core.worker.log_mut().flush().await;
         }
         let lines = std::mem::take(&mut self.lines);
         // The connection notices a closed pipe.

@@ -126,6 +126,14 @@ pub const FORMATS: &[Format] = &[
         summary: "Claude Code stream-json",
         reader: Some(readers::machine::<readers::claude::Claude>),
         recognises: readers::claude::recognises,
+        writer: written(
+            |config| Box::new(writers::claude::Claude::new(config)),
+            StreamKind::Lines,
+        ),
+        profiles: &[profile(
+            "partial",
+            "with stream_event lines, as --include-partial-messages",
+        )],
         ..FORMAT
     },
     Format {
@@ -354,7 +362,15 @@ mod tests {
     #[test]
     fn the_bridge_speaks_every_format_that_has_frames() {
         let live: Vec<&str> = live_formats().map(|it| it.name).collect();
-        let expected = ["takopi", "thread", "openhands", "acp", "ag-ui", CANONICAL];
+        let expected = [
+            "claude",
+            "takopi",
+            "thread",
+            "openhands",
+            "acp",
+            "ag-ui",
+            CANONICAL,
+        ];
         assert_eq!(live, expected);
     }
 }

@@ -16,3 +16,4 @@ pub(crate) mod openresponses;
 pub(crate) mod scanner;
 pub(crate) mod takopi;
 pub(crate) mod thread;
+pub(crate) mod uuid;

@@ -10,8 +10,10 @@ macro_rules! put {
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
 mod asks;
+pub(crate) mod claude;
 pub(crate) mod content;
 mod diff;
+mod event_ids;
 pub(crate) mod html;
 mod labels;
 pub(crate) mod linkspan;

@@ -11,6 +11,7 @@ mod append;
 mod asks;
 mod changes;
 mod channel;
+mod client_session;
 mod command;
 mod config;
 mod counts;
@@ -37,6 +38,7 @@ mod test_log;
 mod worker;
 
 pub use changes::{Changes, SessionChanged};
+pub use client_session::{Accepted, Cancelled, ClientSession, ClientSessionConfig, not_kept};
 pub use command::{Submit, Target, request_release};
 pub use config::{HubConfig, Limits, own_name};
 pub use counts::{RunCounts, RunKey};

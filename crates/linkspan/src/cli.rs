@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod documented;
 mod options;
+mod sdks;
 mod store;
 
 use std::env;
@@ -16,8 +17,9 @@ use formats::registry::{FORMATS, Format};
 use crate::exit;
 
 pub(crate) use options::OptionArgs;
+pub(crate) use sdks::{ClaudeSdkArgs, ExecArgs, ExecCommand, Sandbox};
 pub(crate) use store::{
-    AskArgs, DataDir, DoctorArgs, ReplayArgs, ServeArgs, SessionsArgs, TokenArgs,
+    AskArgs, DataDir, DoctorArgs, FakeAgent, ReplayArgs, ServeArgs, SessionsArgs, TokenArgs,
 };
 
 const EXAMPLE: &str = "\
@@ -96,6 +98,10 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     #[command(before_help = ACP_EXAMPLE, after_long_help = exit::HELP)]
     Acp(AcpArgs),
+    #[command(before_help = sdks::EXEC_EXAMPLE, after_long_help = exit::EXEC_HELP)]
+    Exec(Box<ExecArgs>),
+    #[command(before_help = sdks::CLAUDE_SDK_EXAMPLE, after_long_help = exit::HELP)]
+    ClaudeSdk(ClaudeSdkArgs),
     #[command(before_help = store::SESSIONS_EXAMPLE, after_long_help = exit::HELP)]
     Sessions(SessionsArgs),
     #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::HELP)]
@@ -254,6 +260,20 @@ pub(crate) struct RunArgs {
     /// Whether output made for people is coloured
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
+
+    #[arg(skip)]
+    pub(crate) caller: RunCaller,
+}
+
+/// What a command that is a run in other words sets beside the flags.
+#[derive(Debug, Default)]
+pub(crate) struct RunCaller {
+    /// The prompt, to the letter.
+    pub(crate) prompt: Option<String>,
+    /// Arguments for the agent's own command line.
+    pub(crate) agent_args: Vec<String>,
+    /// Nothing is stored.
+    pub(crate) is_unkept: bool,
 }
 
 /// Run as an ACP agent over stdio, for editors and other programs

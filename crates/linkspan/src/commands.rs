@@ -1,10 +1,12 @@
 //! One file per command; each prints data to stdout and fails with an exit code and a hint.
 
 pub(crate) mod acp;
+pub(crate) mod claude_sdk;
 pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod engines;
+pub(crate) mod exec;
 pub(crate) mod formats;
 pub(crate) mod generated;
 pub(crate) mod replay;

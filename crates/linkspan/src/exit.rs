@@ -33,6 +33,14 @@ Exit codes:
   5    the session is in use, and `--no-wait` was given
   130  the run was aborted";
 
+/// The part of `exec --help` about exit codes.
+pub(crate) const EXEC_HELP: &str = "\
+Exit codes:
+  0    the turn was completed, or the reader of the output went away
+  1    the turn failed, or the agent could not be started
+  2    bad usage, a bad config, or something that the engine cannot keep
+  3    the input could not be read or the output could not be written";
+
 /// The part of `serve --help` about exit codes.
 pub(crate) const SERVE_HELP: &str = "\
 Exit codes:

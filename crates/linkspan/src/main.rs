@@ -11,6 +11,7 @@ mod suggestions;
 mod table;
 
 use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         return runner::guard::main(env::args_os().skip(2));
     }
     // `parse` would exit by itself, with clap's words and codes.
-    let result = match Cli::try_parse() {
+    let result = match Cli::try_parse_from(arguments()) {
         Ok(cli) => run(&cli),
         Err(err) => {
             let command = env::args_os().nth(1);
@@ -39,12 +40,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command line. The Claude Agent SDK starts a program with the flags of Claude Code and nothing before
+/// them; ours all begin with a command.
+fn arguments() -> Vec<OsString> {
+    let mut args: Vec<OsString> = env::args_os().collect();
+    if args.get(1).is_some_and(|it| it == "--output-format") {
+        args.insert(1, "claude-sdk".into());
+    }
+    args
+}
+
 fn run(cli: &Cli) -> Result<(), exit::Failure> {
     match &cli.command {
         Command::Convert(args) => commands::convert::run(args),
         Command::Show(args) => commands::show::run(args),
         Command::Run(args) => commands::run::run(args),
         Command::Acp(args) => commands::acp::run(args),
+        Command::Exec(args) => commands::exec::run(args),
+        Command::ClaudeSdk(args) => commands::claude_sdk::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Token(args) => commands::token::run(args),
         Command::Sessions(args) => commands::sessions::run(args),

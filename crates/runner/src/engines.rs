@@ -71,6 +71,8 @@ pub struct Engine {
     pub aliases: &'static [&'static str],
     /// How it logs in, where linkspan knows.
     pub login: Option<Login>,
+    /// Its command line is that of `linkspan exec`, whose flags are handed on to it.
+    pub takes_exec_flags: bool,
     pub kind: EngineKind,
 }
 
@@ -208,6 +210,7 @@ const ENGINE: Engine = Engine {
     default_rank: None,
     aliases: &[],
     login: None,
+    takes_exec_flags: false,
     kind: EngineKind::Replay,
 };
 
@@ -275,6 +278,7 @@ pub const ENGINES: &[Engine] = &[
         efforts: &["minimal", "low", "medium", "high", "xhigh"],
         default_rank: Some(1),
         login: Some(codex::LOGIN),
+        takes_exec_flags: true,
         kind: EngineKind::Agent(codex::RULES),
         ..ENGINE
     },
@@ -393,6 +397,11 @@ impl Engine {
             EngineKind::Agent(rules) => Some(rules),
             EngineKind::Model | EngineKind::Replay => None,
         }
+    }
+
+    /// Whether it plays what was recorded, whatever it is asked.
+    pub fn is_recording(&self) -> bool {
+        matches!(self.kind, EngineKind::Replay)
     }
 }
 

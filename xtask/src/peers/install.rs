@@ -27,6 +27,7 @@ pub(super) struct Interpreters {
     has_browser: bool,
     agents: Option<PathBuf>,
     acp_clients: Option<PathBuf>,
+    sdks: Option<PathBuf>,
 }
 
 impl Interpreters {
@@ -38,6 +39,11 @@ impl Interpreters {
     /// Where the packages of `peers/acp` are.
     pub(super) fn acp_clients(&self) -> Option<&Path> {
         self.acp_clients.as_deref()
+    }
+
+    /// A Node, where the packages of `peers/sdks` are installed.
+    pub(super) fn sdks(&self) -> Option<&Path> {
+        self.sdks.as_deref()
     }
 
     /// A Python with LiteLLM's proxy.
@@ -89,6 +95,7 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
         has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
         acp_clients: or_warn("acpx", install_acp_clients(), &mut warnings)?,
+        sdks: or_warn("the SDKs", install_sdks(), &mut warnings)?,
     };
     Ok((interpreters, warnings))
 }
@@ -180,6 +187,12 @@ fn install_acp_clients() -> Result<PathBuf> {
     let modules = dir.join("node_modules");
     capture(Command::new(node_of(&modules)?).arg("--version"))?;
     Ok(modules)
+}
+
+/// The SDKs, without the programs that they bring along: those are optional packages.
+fn install_sdks() -> Result<PathBuf> {
+    install_npm(&root().join("peers/sdks"), &[])?;
+    Ok(PathBuf::from("node"))
 }
 
 /// The program that `linkspan acp` is measured beside, and the Node it wants. Its own copy of Claude

@@ -25,13 +25,13 @@ const WORDS: &str = "I will write it.\n\nIt is written, as you can see.";
 
 /// The programs that are tried.
 #[derive(Clone, Copy, Debug)]
-struct LivePrograms<'a> {
-    linkspan: &'a Path,
-    model: &'a Path,
+pub(super) struct LivePrograms<'a> {
+    pub(super) linkspan: &'a Path,
+    pub(super) model: &'a Path,
     /// Where the agents are.
-    agents: &'a Path,
+    pub(super) agents: &'a Path,
     /// A Python with the SDK of OpenHands.
-    python: Option<&'a Path>,
+    pub(super) python: Option<&'a Path>,
 }
 
 /// What is talked with.
@@ -143,7 +143,8 @@ fn openhands(programs: LivePrograms<'_>, python: &Path) -> Result<()> {
     world.judge(&mut client, &format!("{WORDS}\nStill here.\n"))
 }
 
-/// Where the engines are, and the model of OpenHands; Claude Code has its own from the environment.
+/// Where the engines are, and the models of OpenHands and of the endpoint; Claude Code has its own from the
+/// environment.
 fn config(programs: LivePrograms<'_>, model: &str) -> String {
     let claude = programs.agents.join("claude");
     let mut config = format!(
@@ -156,6 +157,12 @@ fn config(programs: LivePrograms<'_>, model: &str) -> String {
          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = \"1\"\n\
          IS_SANDBOX = \"1\"\n"
     );
+    config.push_str(&format!(
+        "[engines.responses.scripted]\n\
+         base_url = \"{model}/v1\"\n\
+         model = \"scripted\"\n\
+         stateful = false\n"
+    ));
     if let Some(python) = programs.python {
         config.push_str(&format!(
             "[engines.openhands]\n\
@@ -171,22 +178,33 @@ fn config(programs: LivePrograms<'_>, model: &str) -> String {
 
 /// What a client has around it; gone when it is dropped.
 #[derive(Debug)]
-struct TestEnv {
+pub(super) struct TestEnv {
     folder: PathBuf,
     model: Model,
 }
 
 impl TestEnv {
     fn new(programs: LivePrograms<'_>, talk: Dialogue) -> Result<Self> {
+        let scenario = fs::read_to_string(root().join("peers/acp/scenario.json"))?;
+        let [is, becomes] = [SHELL, talk.shell].map(|it| format!("{it:?}"));
+        Self::playing(programs, "acp", &scenario.replace(&is, &becomes))
+    }
+
+    /// With the scenario of this file.
+    pub(super) fn with_scenario(programs: LivePrograms<'_>, file: &str) -> Result<Self> {
+        let scenario = fs::read_to_string(root().join(file))?;
+        Self::playing(programs, "sdks", &scenario)
+    }
+
+    /// `name` is that of the step: two of them may run at once.
+    fn playing(programs: LivePrograms<'_>, name: &str, scenario: &str) -> Result<Self> {
         // Not in the tree: an agent looks at the repository it is started in.
-        let folder = env::temp_dir().join(format!("linkspan-acp-{}", process::id()));
+        let folder = env::temp_dir().join(format!("linkspan-{name}-{}", process::id()));
         for name in ["home/.config/linkspan", "project", "tmp"] {
             fs::create_dir_all(folder.join(name))?;
         }
-        let scenario = fs::read_to_string(root().join("peers/acp/scenario.json"))?;
-        let [is, becomes] = [SHELL, talk.shell].map(|it| format!("{it:?}"));
         let path = folder.join("scenario.json");
-        fs::write(&path, scenario.replace(&is, &becomes))?;
+        fs::write(&path, scenario)?;
         let model = Model::start(programs.model, &path)?;
         let config = config(programs, model.address());
         fs::write(folder.join("home/.config/linkspan/config.toml"), config)?;
@@ -194,7 +212,7 @@ impl TestEnv {
     }
 
     /// Gives a program this world, and nothing else.
-    fn sandbox<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub(super) fn sandbox<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env_clear()
             .env("PATH", env::var_os("PATH").unwrap_or_default())

@@ -32,7 +32,12 @@ impl Session {
     /// Handles all open asks.
     pub(super) fn handle_asks(&mut self) {
         self.asks.written.extend(self.writer.take_requests());
-        let asked = self.worker.agent().map(Agent::asks).unwrap_or_default();
+        let asked = self
+            .core
+            .worker
+            .agent()
+            .map(Agent::asks)
+            .unwrap_or_default();
         if asked.is_empty() && self.asks.seen.is_empty() {
             // They were settled meanwhile, or by the recording that they are part of.
             self.asks.written.clear();
@@ -53,7 +58,7 @@ impl Session {
         self.asks.seen.retain(|it| is_asked(it));
         self.asks.questions.retain(|it| is_asked(it.ask()));
         self.asks.written.retain(|it| is_asked(&it.ask));
-        for asked in self.worker.open_asks() {
+        for asked in self.core.worker.open_asks() {
             let id = asked.ask.id.to_string();
             if !self.asks.seen.contains(&id) {
                 self.asks.seen.push(id.clone());
@@ -80,7 +85,10 @@ impl Session {
         } else {
             // The agent must not wait for an answer that cannot come.
             let message = "no one could be asked".to_owned();
-            return self.worker.settle_or_deny(&id, &Answer::Deny { message });
+            return self
+                .core
+                .worker
+                .settle_or_deny(&id, &Answer::Deny { message });
         }
         self.asks.open.push(OpenAsk { ask: id, request });
     }
@@ -107,7 +115,7 @@ impl Session {
             None => answer(result),
         };
         let OpenAsk { ask, .. } = open.swap_remove(at);
-        self.worker.settle_or_deny(&ask, &answer);
+        self.core.worker.settle_or_deny(&ask, &answer);
     }
 
     /// Withdraws a request from the client.

@@ -12,7 +12,7 @@ impl Session {
     pub(super) fn set_mode(&mut self, id: &Id, mode: &str) {
         let line = match self.choices.mode(mode) {
             Some(mode) => {
-                self.change_mode(mode);
+                self.core.change_mode(mode);
                 rpc::result(id, &wire::Empty {})
             }
             None => rpc::refusal(Some(id), &self.no_such("mode", mode)),
@@ -26,7 +26,7 @@ impl Session {
         let error = match option {
             "mode" => match self.choices.mode(chosen) {
                 Some(mode) => {
-                    self.change_mode(mode);
+                    self.core.change_mode(mode);
                     self.update(SessionUpdate::CurrentModeUpdate {
                         current_mode_id: mode_id(mode),
                     });
@@ -35,15 +35,13 @@ impl Session {
                 None => Some(self.no_such("mode", chosen)),
             },
             "model" if !chosen.is_empty() && self.choices.has_modes => {
-                self.change_model(chosen);
+                self.core
+                    .change_model((chosen != DEFAULT).then(|| chosen.to_owned()));
                 None
             }
             "effort" if chosen == DEFAULT || self.choices.efforts.contains(&chosen) => {
                 let effort = (chosen != DEFAULT).then(|| chosen.to_owned());
-                // An agent takes its effort when it starts, so another one is needed.
-                let has_agent = self.worker.agent().is_some() || self.worker.is_starting();
-                self.is_stale |= has_agent && self.options.effort != effort;
-                self.options.effort = effort;
+                self.core.change_effort(effort);
                 None
             }
             _ => Some(self.no_such(option, chosen)),
@@ -62,38 +60,9 @@ impl Session {
         Error::params(format!("there is no {option} `{value}` to choose"))
     }
 
-    fn change_mode(&mut self, mode: Mode) {
-        // One that is being started begins with what was chosen before.
-        self.is_stale |= self.worker.is_starting() && self.mode() != mode;
-        self.worker.set_mode(mode);
-        if let Some(agent) = self.worker.agent_mut() {
-            // One that cannot change is started anew for the next prompt.
-            self.is_stale |= !agent.set_mode(mode);
-        }
-    }
-
-    fn mode(&self) -> Mode {
-        self.worker.permissions().mode
-    }
-
     pub(super) fn config_options(&self) -> Vec<wire::ConfigOption> {
         self.choices
-            .options(self.mode(), &self.options, &self.offers)
-    }
-
-    fn change_model(&mut self, model: &str) {
-        let model = (model != DEFAULT).then(|| model.to_owned());
-        if self.options.model == model {
-            return;
-        }
-        let is_starting = self.worker.is_starting();
-        match (self.worker.agent_mut(), &model) {
-            (Some(agent), Some(model)) => self.is_stale |= !agent.set_model(model),
-            // Only a new agent goes back to its own default: it has no name to be set.
-            (Some(_), None) => self.is_stale = true,
-            (None, _) => self.is_stale |= is_starting,
-        }
-        self.options.model = model;
+            .options(self.core.mode(), self.core.options(), &self.offers)
     }
 
     fn send_options(&mut self) {
@@ -106,7 +75,7 @@ impl Session {
         if self.offers != Offers::default() {
             return;
         }
-        let Some(agent) = self.worker.agent() else {
+        let Some(agent) = self.core.worker.agent() else {
             return;
         };
         let offers = agent.offers();
@@ -135,12 +104,12 @@ impl Session {
             return;
         };
         // Claude Code reports `dontAsk` for two of these: the client's choice counts.
-        let is_ours = matches!(self.mode(), Mode::Allow | Mode::Listed | Mode::Deny);
+        let is_ours = matches!(self.core.mode(), Mode::Allow | Mode::Listed | Mode::Deny);
         let Some(mode) = self.choices.mode(&mode).filter(|_| !is_ours) else {
             return;
         };
-        if self.mode() != mode {
-            self.worker.set_mode(mode);
+        if self.core.mode() != mode {
+            self.core.worker.set_mode(mode);
             self.update(SessionUpdate::CurrentModeUpdate {
                 current_mode_id: mode_id(mode),
             });

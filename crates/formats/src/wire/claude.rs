@@ -4,6 +4,8 @@
 //! in the first pass; rarer lines (`result`, `system`, control frames) are parsed again by their own
 //! struct. The repackaged messages of the Agent SDKs are the same objects without their `type`s.
 
+pub(crate) mod output;
+
 use super::lenient::{Any, Boxed, Flag, List, Map, Num, Str, Words};
 
 object! {

@@ -17,6 +17,7 @@ use model::{Raw, Text};
 use serde::{Serialize, Serializer};
 
 use super::acp::ToolKind;
+use super::uuid::Uuid;
 
 /// What is written for a call that has no result; our reader recognizes these texts.
 pub(crate) const CALL_FAILED: &str = "the call failed";
@@ -69,7 +70,7 @@ pub(crate) enum Event<'a> {
         head: Head,
         tool_name: &'a str,
         tool_call_id: &'a str,
-        action_id: Id,
+        action_id: Uuid,
         observation: Observation<'a>,
     },
     UserRejectObservation {
@@ -77,7 +78,7 @@ pub(crate) enum Event<'a> {
         head: Head,
         tool_name: &'a str,
         tool_call_id: &'a str,
-        action_id: Id,
+        action_id: Uuid,
         rejection_reason: Text<'a>,
         rejection_source: RejectionSource,
     },
@@ -110,7 +111,7 @@ pub(crate) enum Event<'a> {
         forgotten_event_ids: [(); 0],
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<Text<'a>>,
-        llm_response_id: Id,
+        llm_response_id: Uuid,
     },
     HookExecutionEvent {
         #[serde(flatten)]
@@ -152,42 +153,9 @@ pub(crate) enum Event<'a> {
 /// What every event begins with.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Head {
-    pub(crate) id: Id,
+    pub(crate) id: Uuid,
     pub(crate) timestamp: Time,
     pub(crate) source: Source,
-}
-
-/// A UUID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Id(pub(crate) u128);
-
-impl Id {
-    pub(crate) fn digits(self) -> [u8; 36] {
-        let mut text = [b'-'; 36];
-        let mut at = 0;
-        for byte in self.0.to_be_bytes() {
-            if matches!(at, 8 | 13 | 18 | 23) {
-                at += 1;
-            }
-            text[at] = hex(byte >> 4);
-            text[at + 1] = hex(byte & 15);
-            at += 2;
-        }
-        text
-    }
-}
-
-fn hex(digit: u8) -> u8 {
-    match digit {
-        0..=9 => b'0' + digit,
-        _ => b'a' + digit - 10,
-    }
-}
-
-impl Serialize for Id {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        ascii(&self.digits(), serializer)
-    }
 }
 
 /// ISO 8601 in UTC with microseconds and, as OpenHands writes it, without a zone.
@@ -201,7 +169,7 @@ impl Serialize for Time {
 }
 
 fn ascii<S: Serializer>(text: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(std::str::from_utf8(text).expect("ids and times are ASCII"))
+    serializer.serialize_str(std::str::from_utf8(text).expect("times are ASCII"))
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -2,6 +2,8 @@
 //! end, one start and one terminal per run. The vendors' own judges run in the peers tier; these are their rules in
 //! a form that can be asked a million times.
 
+mod claude;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -104,7 +106,7 @@ impl Law {
 
     /// True for formats in which every run says that it starts.
     fn has_starts(&self) -> bool {
-        matches!(self.format, "linkspan" | "thread" | "ag-ui")
+        matches!(self.format, "linkspan" | "claude" | "thread" | "ag-ui")
     }
 
     pub(crate) fn n_ended(&self) -> usize {
@@ -131,6 +133,7 @@ impl Law {
         };
         match self.format {
             "linkspan" => self.linkspan(&value),
+            "claude" => self.claude(&value),
             "takopi" => self.takopi(&value),
             "thread" => self.thread(&value),
             "openhands" => self.openhands(&value),
@@ -433,12 +436,18 @@ fn judge(format: &'static str, lines: &[&str], n_runs: usize) -> Result<(), Stri
 }
 
 /// A start, an end and a piece of work of each format, and whether all starts are told.
-const PARTS: [(&str, &str, &str, &str); 6] = [
+const PARTS: [(&str, &str, &str, &str); 7] = [
     (
         "linkspan",
         r#"{"type":"run.started","seq":NUM}"#,
         r#"{"type":"run.ended","seq":NUM}"#,
         r#"{"type":"item.opened","seq":NUM,"data":{"id":"i"}}"#,
+    ),
+    (
+        "claude",
+        r#"{"type":"system","subtype":"init"}"#,
+        r#"{"type":"result","uuid":"u","session_id":"s"}"#,
+        r#"{"type":"assistant","uuid":"u","session_id":"s"}"#,
     ),
     (
         "takopi",
@@ -518,7 +527,7 @@ fn an_end_without_a_start_fails() {
         assert!(verdict(format, "see", 2).is_err(), "{format}");
         assert!(verdict(format, "see", 1).is_err(), "{format}");
     }
-    for format in ["linkspan", "takopi", "thread", "ag-ui"] {
+    for format in ["linkspan", "claude", "takopi", "thread", "ag-ui"] {
         assert!(verdict(format, "e", 1).is_err(), "{format}");
     }
 }

@@ -3,4 +3,5 @@
 
 mod acp_openhands;
 mod ag_ui;
+mod claude;
 mod thread;

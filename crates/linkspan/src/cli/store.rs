@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use journal::State;
 use server::Role;
 
@@ -34,7 +34,9 @@ Examples:
 pub(super) const REPLAY_EXAMPLE: &str = "\
 Examples:
   linkspan replay 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b --to markdown
-  linkspan replay 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b --to linkspan > run.jsonl";
+  linkspan replay 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b --to linkspan > run.jsonl
+  linkspan replay run.jsonl --as codex -- exec --json < prompt.txt
+  linkspan replay run.jsonl --as acp";
 
 pub(super) const DOCTOR_EXAMPLE: &str = "\
 Examples:
@@ -279,15 +281,27 @@ fn states() -> impl TypedValueParser<Value = State> {
     names.try_map(|name| State::find(&name).ok_or("there is no such state"))
 }
 
-/// Write a session in any format
+/// Write a session in any format, or play it as an agent
+///
+/// With `--as` it is an agent for the tests of other programs: it speaks the protocol of that agent, and says
+/// what the recording has, whatever it is asked. Nothing is stored.
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// The session, by its id here or by the agent's own; the first characters will do
+    /// The session, by its id here or by the agent's own; the first characters will do. With `--as` also the
+    /// file of a recording, or the name of a bundled one
     pub(crate) id: String,
 
     /// The format of the output
-    #[arg(long, value_name = "FORMAT", value_parser = targets())]
-    pub(crate) to: String,
+    #[arg(long, value_name = "FORMAT", value_parser = targets(), required_unless_present = "fake")]
+    pub(crate) to: Option<String>,
+
+    /// The agent to play
+    #[arg(long = "as", id = "fake", value_name = "AGENT", conflicts_with_all = ["to", "profile"])]
+    pub(crate) fake: Option<FakeAgent>,
+
+    /// How fast it is played with `--as`; 0 does not wait at all
+    #[arg(long, value_name = "N", default_value_t = f64::INFINITY, hide_default_value = true, value_parser = super::speed)]
+    pub(crate) speed: f64,
 
     /// A shape of the output other than the default; see `linkspan formats`
     #[arg(long, value_name = "NAME")]
@@ -299,6 +313,21 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) data: DataDir,
+
+    /// What the agent was started with, after `--`
+    #[arg(last = true, value_name = "ARG", requires = "fake")]
+    pub(crate) agent_args: Vec<String>,
+}
+
+/// An agent whose protocol is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FakeAgent {
+    /// Claude Code: stream-json, and its control protocol with `--input-format stream-json`
+    Claude,
+    /// `codex exec --json`
+    Codex,
+    /// An ACP agent on stdin and stdout
+    Acp,
 }
 
 /// Check the journal, the tokens, the config, the engines and the data directory

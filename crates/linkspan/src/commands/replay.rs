@@ -1,4 +1,6 @@
-//! `linkspan replay`: a session of the journal in any format.
+//! `linkspan replay`: a session of the journal in any format, or a recording as an agent.
+
+mod fake_agent;
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -12,18 +14,22 @@ use crate::exit::Failure;
 use crate::{store, suggestions};
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    if let Some(agent) = args.fake {
+        return fake_agent::run(args, agent);
+    }
+    let to = args.to.as_deref().unwrap_or(registry::TRANSCRIPT);
     let config = WriterConfig {
         profile: args.profile.clone(),
         color: args.color.is_wanted(io::stdout().is_terminal()),
         ..WriterConfig::default()
     };
     // Before the journal is opened, which may have to be upgraded first.
-    registry::writer(&args.to, &config).map_err(suggestions::target)?;
+    registry::writer(to, &config).map_err(suggestions::target)?;
     let folder = store::folder(&args.data)?;
     store::runtime()?.block_on(async {
         let (journal, session) = store::open_session(&folder, &args.id).await?;
         let mut stdout = io::stdout().lock();
-        write(journal, &session, &args.to, &config, &mut stdout).await
+        write(journal, &session, to, &config, &mut stdout).await
     })
 }
 

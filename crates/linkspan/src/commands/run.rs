@@ -7,7 +7,7 @@
 mod attach;
 mod output;
 pub(crate) mod plan;
-mod prompt;
+pub(crate) mod prompt;
 mod question;
 mod recording;
 mod signals;

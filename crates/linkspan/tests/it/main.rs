@@ -43,6 +43,7 @@ mod removed;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;
+mod sdks;
 #[cfg(target_os = "linux")]
 mod secrets;
 #[cfg(target_os = "linux")]

@@ -21,6 +21,10 @@ const SHARED: &[(&str, &str)] = &[
         "the reader and the writer of a format have its name",
     ),
     (
+        "Claude",
+        "the reader and the writer of a format have its name",
+    ),
+    (
         "Linkspan",
         "the reader and the writer of a format have its name",
     ),

@@ -329,10 +329,15 @@ impl Claude {
         let Some(start) = self.partials.now().tokens.take() else {
             return;
         };
-        let output = tokens(end).and_then(|it| it.output);
+        let end_tokens = tokens(end).unwrap_or_default();
+        // The end repeats what went in, where it knows it better than the start.
+        let known = match end_tokens.all_input() {
+            0 => start,
+            _ => end_tokens,
+        };
         let tokens = Tokens {
-            output: output.or(start.output),
-            ..start
+            output: end_tokens.output.or(start.output),
+            ..known
         };
         let usage = Usage {
             model: self.partials.now().model.clone().map(Cow::Owned),

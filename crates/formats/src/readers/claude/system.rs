@@ -75,6 +75,7 @@ impl Claude {
             "informational" => {
                 let level = match system.level.as_deref() {
                     Some("error") => Level::Error,
+                    Some("warning") => Level::Warning,
                     Some(_) | None => Level::Info,
                 };
                 let text = system.content.text().unwrap_or_default();

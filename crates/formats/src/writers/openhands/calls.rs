@@ -5,7 +5,8 @@ use model::{Event, ItemId, Raw, Status, Text, Tool};
 use super::agent_buffer::PendingResponse;
 use super::{OpenHands, OpenHandsProfile, tools};
 use crate::wire::acp;
-use crate::wire::openhands::{self as wire, Event as Line, Id, Source};
+use crate::wire::openhands::{self as wire, Event as Line, Source};
+use crate::wire::uuid::Uuid;
 use crate::writers::acp::tool_kind;
 use crate::writers::take;
 
@@ -14,7 +15,7 @@ use crate::writers::take;
 pub(super) struct PendingAction {
     id: ItemId<'static>,
     name: String,
-    action: Id,
+    action: Uuid,
     /// Kept for the second card of the ACP profile only.
     title: Text<'static>,
     kind: acp::ToolKind,
@@ -114,7 +115,7 @@ impl OpenHands {
         }
     }
 
-    fn action(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) -> Id {
+    fn action(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) -> Uuid {
         let group = tool.group.as_deref();
         let lane = self.response(event, group, out);
         let head = self.pen.head(Source::Agent);
@@ -154,7 +155,7 @@ impl OpenHands {
         std::mem::take(&mut self.lanes[lane].held)
     }
 
-    fn result(&mut self, tool: &Tool<'_>, action_id: Id, status: Status, out: &mut Vec<u8>) {
+    fn result(&mut self, tool: &Tool<'_>, action_id: Uuid, status: Status, out: &mut Vec<u8>) {
         let (tool_name, tool_call_id) = (&*tool.name, tool.id.as_str());
         let failed = |pen: &mut super::LineWriter, error: &'static str| Line::AgentErrorEvent {
             head: pen.head(Source::Agent),
@@ -193,7 +194,7 @@ impl OpenHands {
     }
 
     /// One of the two cards of a call in the ACP profile.
-    fn card(&mut self, tool: &Tool<'_>, ended: Option<Status>, out: &mut Vec<u8>) -> Id {
+    fn card(&mut self, tool: &Tool<'_>, ended: Option<Status>, out: &mut Vec<u8>) -> Uuid {
         let head = self.pen.head(Source::Agent);
         let is_error = ended.is_some_and(|it| it != Status::Ok);
         let status = match ended {

@@ -1,19 +1,17 @@
 //! What every line has: an id, a time and a place in the order the SDK expects.
 //!
-//! Ids are made from the session, the agent's own id of the frame and the number of the event, so
-//! the same input always gives the same ids and two conversations do not share any. Times are what
-//! the agent stated; an event without one has the time of the event before it.
+//! Times are what the agent stated; an event without one has the time of the event before it.
 
 use model::{Event, Timestamp};
 
-use crate::wire::openhands::{Event as Line, Head, Id, Source, Time};
+use crate::wire::openhands::{Event as Line, Head, Source, Time};
+use crate::wire::uuid::Uuid;
+use crate::writers::event_ids::EventIds;
 use crate::writers::line;
 
 #[derive(Clone, Debug)]
 pub(super) struct LineWriter {
-    /// All that makes the ids of this event's lines differ from any other's.
-    seed: u128,
-    n_lines: u64,
+    ids: EventIds,
     pub(super) at: Timestamp,
     time: Time,
     /// The response of the last action, while nothing that a model would read came after it.
@@ -30,8 +28,7 @@ impl LineWriter {
     pub(super) fn new(began: Option<Timestamp>) -> Self {
         let at = began.unwrap_or(Timestamp::from_millis(0));
         Self {
-            seed: 0,
-            n_lines: 0,
+            ids: EventIds::default(),
             at,
             time: time(at),
             batch: None,
@@ -40,11 +37,7 @@ impl LineWriter {
 
     /// The lines that follow come from this event.
     pub(super) fn turn_to(&mut self, event: &Event<'_>) {
-        let seed = mix_bytes(0, event.session.as_str().as_bytes());
-        let seed = mix_bytes(seed, event.native.as_deref().unwrap_or_default().as_bytes());
-        self.seed = mix(seed, event.seq);
-        // Counted for each event, so that its ids do not depend on where a writer began.
-        self.n_lines = 0;
+        self.ids.turn_to(event);
         if let Some(at) = event.at.filter(|it| *it != self.at) {
             self.at = at;
             self.time = time(at);
@@ -66,11 +59,8 @@ impl LineWriter {
         }
     }
 
-    pub(super) fn id(&mut self) -> Id {
-        self.n_lines += 1;
-        let hash = mix(mix(self.seed, self.n_lines), 0);
-        // Version 8 of RFC 9562: the meaning of the bits is up to their maker.
-        Id(hash & !(0xF000_u128 << 64) & !(3_u128 << 62) | 0x8000_u128 << 64 | 2_u128 << 62)
+    pub(super) fn id(&mut self) -> Uuid {
+        self.ids.next_id()
     }
 
     /// True when an action of this response would join the message that the last line belongs to.
@@ -100,22 +90,6 @@ impl LineWriter {
         }
         line(out, event);
     }
-}
-
-fn mix_bytes(hash: u128, bytes: &[u8]) -> u128 {
-    let words = bytes.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    mix(words.fold(hash, mix), bytes.len() as u64)
-}
-
-/// Reversible for a given word, so counting up never meets the same hash twice.
-fn mix(hash: u128, word: u64) -> u128 {
-    const ODD: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
-    let hash = (hash ^ u128::from(word)).wrapping_add(1).wrapping_mul(ODD);
-    hash ^ (hash >> 59)
 }
 
 fn time(at: Timestamp) -> Time {

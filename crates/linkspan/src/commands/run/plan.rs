@@ -192,7 +192,7 @@ fn agent_request(
     selected: Option<Box<engines::SelectedAgent>>,
     is_attended: bool,
 ) -> Result<(Selected, Request), Failure> {
-    let prompt = PromptSource::read(&args.prompt)?;
+    let prompt = PromptSource::of_run(args)?;
     let chosen = choose(args, config, selected, &prompt)?;
     let unset = match is_attended {
         true => Mode::Ask,
@@ -220,7 +220,7 @@ fn model_request(args: &RunArgs) -> Result<Request, Failure> {
             "name the session with `--resume`",
         ));
     }
-    let prompt = PromptSource::read(&args.prompt)?;
+    let prompt = PromptSource::of_run(args)?;
     let resume = args.resume.clone().map_or(Resume::Fresh, Resume::Session);
     let cwd = cwd(args.cwd.as_deref())?;
     Ok(plain_request(args, prompt.text, resume, cwd))
@@ -233,10 +233,10 @@ fn replay_request(args: &RunArgs) -> Result<Request, Failure> {
             "leave `--resume`, `--continue` and `--fork` out",
         ));
     }
-    let prompt = match &*args.prompt {
-        // A recording needs no prompt, so stdin is not read for one.
-        [] => String::new(),
-        words => PromptSource::read(words)?.text,
+    // A recording needs no prompt, so stdin is not read for one.
+    let prompt = match args.prompt.is_empty() && args.caller.prompt.is_none() {
+        true => String::new(),
+        false => PromptSource::of_run(args)?.text,
     };
     let here = env::current_dir().unwrap_or_default();
     let mut request = plain_request(args, prompt, Resume::Fresh, here);
@@ -324,6 +324,8 @@ fn choose(
     if let Some(program) = &args.program {
         chosen.config.program = Some(program.to_string_lossy().into_owned());
     }
+    let passed = args.caller.agent_args.iter().cloned();
+    chosen.config.args.extend(passed);
     Ok(chosen)
 }
 
@@ -383,7 +385,7 @@ fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure>
 }
 
 /// The engine of the session that the flags name, where no flag names the engine.
-fn engine_of_session(args: &RunArgs) -> Result<Option<String>, Failure> {
+pub(crate) fn engine_of_session(args: &RunArgs) -> Result<Option<String>, Failure> {
     match (&args.engine, args.fork.as_ref().or(args.resume.as_ref())) {
         (None, Some(id)) => Ok(stored(args, id)?.map(|it| it.engine.to_string())),
         _ => Ok(None),

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use formats::resume;
 use runner::engines;
 
+use crate::cli::RunArgs;
 use crate::exit::Failure;
 use crate::streams::InputStream;
 
@@ -20,8 +21,19 @@ pub(super) struct PromptSource {
 }
 
 impl PromptSource {
+    /// The prompt of a run, from whoever has it.
+    pub(super) fn of_run(args: &RunArgs) -> Result<Self, Failure> {
+        match &args.caller.prompt {
+            Some(text) => Self::checked(Self {
+                text: text.clone(),
+                resume: None,
+            }),
+            None => Self::read(&args.prompt),
+        }
+    }
+
     /// From the words of the command line; `-` among them, or no words at all, is stdin.
-    pub(super) fn read(words: &[String]) -> Result<Self, Failure> {
+    fn read(words: &[String]) -> Result<Self, Failure> {
         let text = match words {
             [] if io::stdin().is_terminal() => {
                 return Err(Failure::usage(
@@ -71,7 +83,8 @@ impl PromptSource {
     }
 }
 
-fn stdin() -> Result<String, Failure> {
+/// All of stdin, as a prompt.
+pub(crate) fn stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     // One byte more tells that the prompt is too long, without reading the rest of it.
     let mut input = io::stdin().lock().take(MAX_PROMPT + 1);

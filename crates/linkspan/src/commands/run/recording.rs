@@ -27,6 +27,9 @@ const ASK_AGAIN: u32 = 100;
 /// The log of the run's session, or none where the journal cannot be used. Fails only where another program has
 /// the session and waiting is not wanted.
 pub(super) async fn open(args: &RunArgs, kept: &SessionMeta) -> Result<SessionLog, Failure> {
+    if args.caller.is_unkept {
+        return Ok(SessionLog::off());
+    }
     let opened = match store::folder(&args.data) {
         Ok(folder) => {
             let journal = store::open(&folder, kept.cut, OpenMode::ReadWrite).await;

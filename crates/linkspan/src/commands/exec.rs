@@ -1,0 +1,195 @@
+//! `linkspan exec`: the command line of `codex exec`, as `@openai/codex-sdk` uses it, in front of a run.
+//!
+//! One process per turn: the prompt on stdin, ThreadEvents on stdout. What only Codex has is handed on to
+//! Codex; for any other engine it is refused where its absence would be a wrong answer, and reported where it
+//! would not.
+
+pub(super) mod settings;
+
+use std::path::PathBuf;
+
+use runner::Mode;
+use runner::engines::{self, ENGINES, Engine};
+
+use self::settings::CodexSettings;
+use super::run;
+use super::run::plan;
+use crate::cli::{
+    AskArgs, Color, ConfigFile, DataDir, ExecArgs, ExecCommand, OptionArgs, RunArgs, RunCaller,
+    Sandbox,
+};
+use crate::exit::{self, Code, Failure};
+use crate::settings as config;
+
+pub(crate) fn run(args: &ExecArgs) -> Result<(), Failure> {
+    let settings = CodexSettings::read(&args.config)?;
+    let mut run_args = run_args(args, &settings);
+    if run_args.engine.is_none() && run_args.resume.is_none() {
+        let config = config::load(&run_args.file)?.config;
+        // Whoever starts Codex means Codex, unless the user has chosen something else.
+        let own = ENGINES.iter().find(|it| it.takes_exec_flags);
+        let default = config.default_engine().map(str::to_owned);
+        run_args.engine = default.or_else(|| own.map(|it| it.name.to_owned()));
+    }
+    let name = match &run_args.engine {
+        Some(name) => Some(name.clone()),
+        None => plan::engine_of_session(&run_args)?,
+    };
+    let engine = name.as_deref().and_then(engines::find);
+    let handed = HandedOn::new(
+        args,
+        &settings,
+        engine,
+        name.as_deref().unwrap_or("this engine"),
+    )?;
+    for line in &handed.ignored {
+        exit::print_line(&format!("linkspan: {line}\n"));
+    }
+    run_args.options.effort = handed.effort;
+    run_args.caller.agent_args = handed.args;
+    if engine.is_some_and(|it| it.is_recording()) {
+        // It says the same in every turn.
+        run_args.resume = None;
+    }
+    run_args.caller.prompt = Some(run::prompt::stdin()?);
+    play(&run_args)
+}
+
+/// The run, with the exit codes of Codex: a turn that was not completed is 1.
+pub(super) fn play(args: &RunArgs) -> Result<(), Failure> {
+    match run::run(args) {
+        Err(Failure::Silent(_)) => Err(Failure::Silent(Code::Failed)),
+        ran => ran,
+    }
+}
+
+/// The same in linkspan's own words.
+pub(super) fn run_args(args: &ExecArgs, settings: &CodexSettings) -> RunArgs {
+    let resume = args.command.as_ref().map(|it| match it {
+        ExecCommand::Resume { id } => id.clone(),
+    });
+    let sandbox = args.sandbox.map(|it| match it {
+        Sandbox::ReadOnly => Mode::Plan,
+        // Codex lets commands write there as well, which the engine's own list says for the others.
+        Sandbox::WorkspaceWrite => Mode::Listed,
+        Sandbox::DangerFullAccess => Mode::Allow,
+    });
+    RunArgs {
+        prompt: Vec::new(),
+        engine: settings.engine.clone(),
+        to: if args.json { "thread" } else { "text" }.to_owned(),
+        profile: None,
+        resume,
+        r#continue: false,
+        fork: None,
+        attach: None,
+        // Not the git root: Codex works in the folder that it is started in.
+        cwd: Some(args.cd.clone().unwrap_or_else(|| PathBuf::from("."))),
+        options: OptionArgs {
+            model: args.model.clone(),
+            effort: None,
+            permissions: settings.permissions.or(sandbox),
+            allow: settings.allowed_tools.clone(),
+            deny: Vec::new(),
+            output_style: None,
+            verbosity: None,
+            asks: AskArgs {
+                ask_timeout: None,
+                ask_default: None,
+            },
+        },
+        no_wait: false,
+        program: None,
+        file: ConfigFile { path: None },
+        data: DataDir { dir: None },
+        speed: f64::INFINITY,
+        color: Color::Never,
+        caller: RunCaller::default(),
+    }
+}
+
+/// What becomes of the flags that linkspan has no option for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct HandedOn {
+    /// For the command line of an agent that has these flags.
+    args: Vec<String>,
+    effort: Option<String>,
+    /// What is taken although it changes nothing, one line each.
+    ignored: Vec<String>,
+}
+
+impl HandedOn {
+    /// `name` is that of the engine, for people.
+    fn new(
+        args: &ExecArgs,
+        settings: &CodexSettings,
+        engine: Option<&Engine>,
+        name: &str,
+    ) -> Result<Self, Failure> {
+        if let Some(policy) = &settings.approval_policy
+            && policy != "never"
+        {
+            return Err(Failure::usage(
+                format!("`approval_policy` cannot be `{}`", exit::printable(policy)),
+                "nobody is there to answer; leave it out, or say `never`",
+            ));
+        }
+        let mut it = Self::default();
+        let is_own = engine.is_some_and(|it| it.takes_exec_flags);
+        let path = |it: &PathBuf| it.to_string_lossy().into_owned();
+        let mut kept_by_codex: Vec<(&str, String)> = Vec::new();
+        kept_by_codex.extend(args.add_dir.iter().map(|it| ("--add-dir", path(it))));
+        kept_by_codex.extend(
+            args.output_schema
+                .iter()
+                .map(|it| ("--output-schema", path(it))),
+        );
+        let program = args.cyber_access_program.iter();
+        kept_by_codex.extend(program.map(|it| ("--cyber-access-program", it.clone())));
+        kept_by_codex.extend(args.image.iter().map(|it| ("--image", path(it))));
+        for (flag, value) in kept_by_codex {
+            if !is_own {
+                return Err(not_kept(flag, name));
+            }
+            it.args.push(format!("{flag}={value}"));
+        }
+        if let Some(source) = &args.thread_source {
+            match is_own {
+                true => it.args.push(format!("--thread-source={source}")),
+                false => it
+                    .ignored
+                    .push(format!("`--thread-source` means nothing to {name}")),
+            }
+        }
+        if let Some(effort) = &settings.effort {
+            let is_known = engine.is_some_and(|it| it.efforts.contains(&&**effort));
+            match is_known || is_own {
+                true => it.effort = Some(effort.clone()),
+                false => it.ignored.push(format!(
+                    "`model_reasoning_effort` `{effort}` means nothing to {name}"
+                )),
+            }
+        }
+        for setting in &settings.others {
+            match setting.key() {
+                _ if is_own => it.args.push(format!("--config={}", setting.text)),
+                key if settings::MAY_BE_IGNORED.contains(&key) => {
+                    it.ignored.push(format!("`{key}` means nothing to {name}"));
+                }
+                key => return Err(not_kept(&exit::printable(key), name)),
+            }
+        }
+        Ok(it)
+    }
+}
+
+fn not_kept(what: &str, engine: &str) -> Failure {
+    let engine = exit::printable(engine);
+    Failure::usage(
+        format!("`{what}` cannot be kept by {engine}"),
+        "leave it out, or choose the engine `codex` with `--config linkspan.engine=codex`",
+    )
+}
+
+#[cfg(test)]
+mod tests;

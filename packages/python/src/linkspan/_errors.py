@@ -11,6 +11,9 @@ class LinkspanError(Exception):
     `no_program`, `program_ended`, `protocol`, `closed` and `connection`.
     """
 
+    status: int | None = None
+    """The HTTP status, where a server has refused something."""
+
     def __init__(self, code: str, message: str, hint: str | None = None) -> None:
         super().__init__(code, message, hint)
         self.code = code

@@ -22,8 +22,8 @@ TYPES = HERE / "src" / "linkspan" / "types.py"
 
 HEAD = '''"""The canonical events of linkspan, as types.
 
-Written by `generate_types.py` from `docs/linkspan.schema.json`; do not edit. `Event` is the union of
-all events, and its `type` tells them apart. A later version of linkspan may add keys.
+Written by `generate_types.py` from `docs/linkspan.schema.json`; do not edit. `Event` is the union
+of all events, and its `type` tells them apart. A later version of linkspan may add keys.
 """
 
 # ruff: noqa: E501
@@ -133,9 +133,9 @@ def type_of(at: dict[str, Any]) -> str:
     if "enum" in at:
         return f"Literal[{', '.join(map(json.dumps, at['enum']))}]"
     if "oneOf" in at:
-        words = [word for branch in at["oneOf"] for word in branch.get("enum", [branch.get("const")])]
+        words = [it for branch in at["oneOf"] for it in branch.get("enum", [branch.get("const")])]
         return f"Literal[{', '.join(map(json.dumps, words))}]"
-    kind = at.get("type")
+    kind = str(at.get("type"))
     if kind == "array":
         return f"list[{type_of(at['items'])}]"
     if kind == "object":

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._link import Link
+from ._link import Link, Message
 from ._options import Decision, Path, RunOptions, fields
 from ._program import Program
 from ._run import AsyncRun, Run, RunReader, afinish, finish, settle_fields
@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+def fork_cursor(listed: Message, session: str) -> int:
+    """The number of the last event that a fork began with, by the reply to `sessions`."""
+    for found in listed["sessions"]:
+        if found["id"] == session and found["parent"]:
+            return int(found["parent"]["seq"])
+    return 0
+
+
 class Turns:
-    """What is sent for each prompt of a conversation, and where it has got to. No input or output."""
+    """What is sent for each prompt, and how far the session has got. Does no input or output."""
 
     def __init__(self, session: str | None, fork: str | None, options: RunOptions) -> None:
         if session is not None and fork is not None:
@@ -35,6 +43,11 @@ class Turns:
             # The session knows where it works and with whom.
             return {**made, "session": self.session, "engine": None, "cwd": None}
         return {**made, "resumeId": self._resume or "new", "fork": self._fork}
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether the next prompt begins a copy of another session."""
+        return self.session is None and self._fork is not None
 
     def begin(self, prompt: str, session: str) -> RunReader:
         """A prompt was taken."""
@@ -102,7 +115,10 @@ class Conversation:
             finish(self._link, self._reader)
             self._turns.cursor = self._reader.cursor
         reply = self._link.request("run.submit", **self._turns.submit(prompt))
-        self._reader = self._turns.begin(prompt, reply["sessionId"])
+        session = reply["sessionId"]
+        if self._turns.is_fork:
+            self._turns.cursor = fork_cursor(self._link.request("sessions", limit=100), session)
+        self._reader = self._turns.begin(prompt, session)
         return Run(self._link, self._reader, on_end)
 
     def settle(
@@ -181,7 +197,11 @@ class AsyncConversation:
             await afinish(self._link, self._reader)
             self._turns.cursor = self._reader.cursor
         reply = await self._link.arequest("run.submit", **self._turns.submit(prompt))
-        self._reader = self._turns.begin(prompt, reply["sessionId"])
+        session = reply["sessionId"]
+        if self._turns.is_fork:
+            listed = await self._link.arequest("sessions", limit=100)
+            self._turns.cursor = fork_cursor(listed, session)
+        self._reader = self._turns.begin(prompt, session)
         return self._link, self._reader
 
     async def settle(

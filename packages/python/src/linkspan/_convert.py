@@ -37,8 +37,8 @@ def convert(
 def events(what: Path, *, since: int = 0) -> Iterator[Event]:
     """Iterate over the canonical events of a recording or of a stored session.
 
-    `what` is a file, or the id of a session: linkspan's or the agent's own. `since` is a cursor, the
-    number of the last event that is known already.
+    `what` is a file, or the id of a session: linkspan's or the agent's own. `since` is a cursor:
+    the number of the last event that is known already.
     """
     if os.path.exists(what):
         lines = convert(what, to="linkspan")

@@ -115,9 +115,7 @@ class Server:
         except OSError as err:
             raise self._unreachable(connection, err) from err
 
-    def _unreachable(
-        self, connection: http.client.HTTPConnection, err: Exception
-    ) -> LinkspanError:
+    def _unreachable(self, connection: http.client.HTTPConnection, err: Exception) -> LinkspanError:
         where = f"{self._host}:{connection.port}"
         hint = "start one with `linkspan serve`, or correct the address"
         return LinkspanError("connection", f"no server answers at {where}: {err}", hint)
@@ -146,6 +144,8 @@ class HttpLink:
         if control == "subscribe":
             # It follows the session of its first prompt.
             return {}
+        if control == "sessions":
+            return dict(self._server.call("GET", f"/api/sessions?{urlencode(body)}"))
         if control == "run.submit":
             return self._submit(body)
         if control == "run.abort":
@@ -187,9 +187,6 @@ class HttpLink:
                 body["resume"] = wanted
         session = str(self._server.call("POST", "/api/runs", body)["session"])
         if self._follower is None:
-            if "fork" in body:
-                made = self._server.call("GET", f"/api/sessions/{session}")
-                after = (made.get("parent") or {}).get("seq", 0)
             self._follower = Follower(self._server, session, after, self.inbox)
         return {"sessionId": session}
 
@@ -197,9 +194,7 @@ class HttpLink:
 class Follower:
     """A thread that puts the events of a session into an inbox."""
 
-    def __init__(
-        self, server: Server, session: str, after: int, inbox: Inbox[Message]
-    ) -> None:
+    def __init__(self, server: Server, session: str, after: int, inbox: Inbox[Message]) -> None:
         self._server = server
         query = urlencode({"format": "linkspan"})
         self._path = f"/api/sessions/{quote(session, safe='')}/events?{query}"

@@ -44,7 +44,7 @@ class Inbox(Generic[T]):
             return self._pop() if ready else None
 
     async def atake(self) -> T:
-        """Wait for an item without blocking the event loop. It may be cancelled; nothing is lost."""
+        """Wait for an item without blocking the event loop. Nothing is lost if it is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             with self._changed:

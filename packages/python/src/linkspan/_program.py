@@ -22,9 +22,6 @@ from ._errors import LinkspanError
 from ._inbox import Inbox
 from ._link import Message
 
-
-
-
 PROTOCOL = 1
 """The version of the vocabulary that this package speaks."""
 
@@ -58,7 +55,8 @@ class Program:
         except OSError as err:
             self._errors.close()
             raise LinkspanError("no_program", f"cannot start linkspan: {err}") from err
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._stdin: IO[bytes] = self._process.stdin
         self._stdout: IO[bytes] = self._process.stdout
         # A daemon: the interpreter must not wait for a child that waits for the interpreter.

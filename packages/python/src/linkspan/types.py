@@ -1,7 +1,7 @@
 """The canonical events of linkspan, as types.
 
-Written by `generate_types.py` from `docs/linkspan.schema.json`; do not edit. `Event` is the union of
-all events, and its `type` tells them apart. A later version of linkspan may add keys.
+Written by `generate_types.py` from `docs/linkspan.schema.json`; do not edit. `Event` is the union
+of all events, and its `type` tells them apart. A later version of linkspan may add keys.
 """
 
 # ruff: noqa: E501

@@ -7,6 +7,7 @@
 
 pub(crate) mod install;
 mod live;
+mod package;
 
 pub(crate) use install::{install_adapter, install_js, node_of};
 
@@ -196,6 +197,7 @@ pub(crate) fn clients() -> Vec<Step> {
         Step::new("openapi", judge_document).within(120),
         Step::new("acp", talk_acp).within(400),
         Step::new("agents", try_agents).within(300),
+        Step::new("python", try_python_package).within(240),
     ]
 }
 
@@ -345,6 +347,16 @@ fn try_agents() -> Result<Warnings> {
     if let Some(programs) = installed()?.agents() {
         let mut tests = libtest::program("linkspan", "agents")?.command();
         run_command(tests.env("LINKSPAN_AGENTS", programs))?;
+    }
+    Ok(Warnings::new())
+}
+
+/// Tries the Python package, where the SDK of OpenHands and the agents are installed.
+fn try_python_package() -> Result<Warnings> {
+    let interpreters = installed()?;
+    let python = interpreters.of(Validator::OpenHands);
+    if let (Some(python), Some(agents)) = (python, interpreters.agents()) {
+        package::try_package(&built()?, python, agents)?;
     }
     Ok(Warnings::new())
 }

@@ -16,22 +16,13 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-def fork_cursor(listed: Message, session: str) -> int:
-    """The number of the last event that a fork began with, by the reply to `sessions`."""
-    for found in listed["sessions"]:
-        if found["id"] == session and found["parent"]:
-            return int(found["parent"]["seq"])
-    return 0
-
-
 class Turns:
-    """What is sent for each prompt, and how far the session has got. Does no input or output."""
+    """What is sent for each prompt of a conversation. Does no input or output."""
 
     def __init__(self, session: str | None, fork: str | None, options: RunOptions) -> None:
         if session is not None and fork is not None:
             raise ValueError("`session` and `fork` exclude each other")
         self.session: str | None = None
-        self.cursor = 0
         self._resume = session
         self._fork = fork
         self._options = options
@@ -40,19 +31,14 @@ class Turns:
         """The fields of `run.submit`."""
         made = fields(prompt, self._options)
         if self.session is not None:
-            # The session knows where it works and with whom.
-            return {**made, "session": self.session, "engine": None, "cwd": None}
+            # The session knows where it works.
+            return {**made, "session": self.session, "cwd": None}
         return {**made, "resumeId": self._resume or "new", "fork": self._fork}
 
-    @property
-    def is_fork(self) -> bool:
-        """Whether the next prompt begins a copy of another session."""
-        return self.session is None and self._fork is not None
-
-    def begin(self, prompt: str, session: str) -> RunReader:
-        """A prompt was taken."""
-        self.session = session
-        return RunReader(session, prompt, self.cursor)
+    def begin(self, prompt: str, reply: Message) -> RunReader:
+        """A prompt was taken, behind the event of this cursor."""
+        self.session = str(reply["sessionId"])
+        return RunReader(self.session, prompt, int(reply["cursor"]))
 
 
 class Conversation:
@@ -109,16 +95,10 @@ class Conversation:
     def _send(self, prompt: str, on_end: Callable[[], None]) -> Run:
         if self._link is None:
             self._link = self._open_link()
-            # From now on, whatever session it is going to be.
-            self._link.request("subscribe")
         if self._reader is not None:
             finish(self._link, self._reader)
-            self._turns.cursor = self._reader.cursor
         reply = self._link.request("run.submit", **self._turns.submit(prompt))
-        session = reply["sessionId"]
-        if self._turns.is_fork:
-            self._turns.cursor = fork_cursor(self._link.request("sessions", limit=100), session)
-        self._reader = self._turns.begin(prompt, session)
+        self._reader = self._turns.begin(prompt, reply)
         return Run(self._link, self._reader, on_end)
 
     def settle(
@@ -191,17 +171,10 @@ class AsyncConversation:
     async def _start(self, prompt: str) -> tuple[Link, RunReader]:
         if self._link is None:
             self._link = self._open_link()
-            # From now on, whatever session it is going to be.
-            await self._link.arequest("subscribe")
         if self._reader is not None:
             await afinish(self._link, self._reader)
-            self._turns.cursor = self._reader.cursor
         reply = await self._link.arequest("run.submit", **self._turns.submit(prompt))
-        session = reply["sessionId"]
-        if self._turns.is_fork:
-            listed = await self._link.arequest("sessions", limit=100)
-            self._turns.cursor = fork_cursor(listed, session)
-        self._reader = self._turns.begin(prompt, session)
+        self._reader = self._turns.begin(prompt, reply)
         return self._link, self._reader
 
     async def settle(

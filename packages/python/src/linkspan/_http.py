@@ -141,11 +141,6 @@ class HttpLink:
     def request(self, control: str, **fields: Any) -> Message:
         """Send a control and wait for its reply."""
         body = {key: value for key, value in fields.items() if value is not None}
-        if control == "subscribe":
-            # It follows the session of its first prompt.
-            return {}
-        if control == "sessions":
-            return dict(self._server.call("GET", f"/api/sessions?{urlencode(body)}"))
         if control == "run.submit":
             return self._submit(body)
         if control == "run.abort":
@@ -181,14 +176,17 @@ class HttpLink:
                 known = self._server.call("GET", f"/api/sessions/{quote(wanted, safe='')}")
                 body["session"], after = known["id"], known["head"]
             except LinkspanError as err:
-                if err.code != "no_session":
+                if err.code != "no_such_session":
                     raise
                 # A session of the agent that this server has not seen yet.
                 body["resume"] = wanted
         session = str(self._server.call("POST", "/api/runs", body)["session"])
+        if "fork" in body:
+            made = self._server.call("GET", f"/api/sessions/{session}")
+            after = (made["parent"] or {"seq": 0})["seq"]
         if self._follower is None:
             self._follower = Follower(self._server, session, after, self.inbox)
-        return {"sessionId": session}
+        return {"sessionId": session, "cursor": after}
 
 
 class Follower:

@@ -18,7 +18,7 @@ _MAX_STDERR_LINES = 40
 class RunReader:
     """Finds the events of one run among everything that comes. Does no input or output."""
 
-    def __init__(self, session: str, prompt: str, cursor: int = 0) -> None:
+    def __init__(self, session: str, prompt: str, cursor: int) -> None:
         self.session = session
         self.ended: RunEnded | None = None
         self.cursor = cursor
@@ -53,7 +53,7 @@ class RunReader:
             event["type"] == "item.closed"
             and event["origin"] == "client"
             and event["data"]["item"]["kind"] == "message"
-            and event["data"]["item"]["text"] == self._prompt
+            and event["data"]["item"]["text"].strip() == self._prompt.strip()
         )
         if not is_prompt:
             return []

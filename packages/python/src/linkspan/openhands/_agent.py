@@ -19,7 +19,7 @@ from openhands.sdk.utils.pydantic_secrets import resolve_expose_mode
 from pydantic import Field, FieldSerializationInfo, PrivateAttr, field_serializer
 
 from .._binary import binary_path
-from .._conversation import fork_cursor, run
+from .._conversation import run
 from .._errors import LinkspanError
 from .._link import Link, Message
 from .._options import Permissions
@@ -237,29 +237,23 @@ class LinkspanAgent(AgentBase):
         program = self._programs.get(str(state.id))
         if program is None or not program.is_running:
             program = self._programs[str(state.id)] = self._start(state)
-            is_known = session is not None and not is_forked
-            since = saved.get("cursor") if is_known else None
-            # Of one session what is new, or of all from now on: ours has no name yet.
-            where = {"sessionId": session, "since": since} if since is not None else {}
-            yield program, "subscribe", where
         fields = {
             "prompt": prompt,
+            "engine": self.engine,
             "model": self.model,
             **self._rights(state, allowed),
             **({"fork": session} if is_forked else {"session": session}),
         }
         if session is None:
-            fields |= {"engine": self.engine, "cwd": _folder(state), "resume": self.resume}
-        session = str((yield program, "run.submit", fields)["sessionId"])
-        after = 0
-        if is_forked:
-            after = fork_cursor((yield program, "sessions", {"limit": 100}), session)
+            fields |= {"cwd": _folder(state), "resume": self.resume}
+        reply = yield program, "run.submit", fields
+        session = str(reply["sessionId"])
         turn = Turn(
             link=program,
             session=session,
             prompt=message,
             previous=saved.get("prompt"),
-            after=after,
+            after=int(reply["cursor"]),
             allowed=allowed,
         )
         saved.put(session=session, conversation=str(state.id), prompt=message, interrupted=None)
@@ -358,7 +352,7 @@ class LinkspanAgent(AgentBase):
 class ClaudeCodeAgent(LinkspanAgent):
     """Claude Code as an agent of the OpenHands SDK."""
 
-    engine: Literal["claude"] = "claude"
+    engine: Literal["claude"] = "claude"  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 async def _to_end(turn: Turn, step: StepContext) -> None:

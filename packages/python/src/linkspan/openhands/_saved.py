@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openhands.sdk.event import MessageEvent
-from openhands.sdk.llm import ImageContent, TextContent
+from openhands.sdk.llm import ImageContent
 
 if TYPE_CHECKING:
     from openhands.sdk.conversation.state import ConversationState
@@ -72,12 +72,11 @@ def is_prompt(event: MessageEvent) -> bool:
 
 def prompt_text(messages: list[MessageEvent]) -> str:
     """What to send for these messages."""
-    texts = []
+    texts: list[str] = []
     for message in messages:
         # With what skills and hooks have added to it.
         for content in message.to_llm_message().content:
             if isinstance(content, ImageContent):
                 raise ValueError("a message has a picture, and prompts of linkspan are text")
-            if isinstance(content, TextContent):
-                texts.append(content.text)
+            texts.append(content.text)
     return "\n\n".join(texts)

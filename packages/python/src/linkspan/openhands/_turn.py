@@ -46,11 +46,11 @@ class Turn:
     previous: str | None
     """That of the prompt before."""
     after: int
-    """Events up to this cursor are those of the session that this one is a fork of."""
+    """The cursor of the last event before it."""
     allowed: list[str] | None
-    asks: dict[str, str] = field(default_factory=dict)
+    asks: dict[str, str] = field(default_factory=dict[str, str])
     """Open asks, and the calls that they are about."""
-    renamed: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict[str, str])
     """Events that have another id here, because their text was streamed under it."""
     stream: StreamContext | None = None
     error: Message | None = None
@@ -192,11 +192,9 @@ class Turn:
         if self.stream is not None:
             self.stream.close(message["outcome"])
             self.stream = None
-        cursor = str(message["cursor"]).partition(".")[0]
-        saved = Saved(step.conversation.state)
-        saved.put(cursor=int(cursor))
         if self.outcome != "completed":
             # What was not done to its end is unsent again.
+            saved = Saved(step.conversation.state)
             saved.put(prompt=self.previous, interrupted=self.prompt)
         count(step.llm, message)
 
@@ -221,8 +219,8 @@ def count(llm: LLM, ended: Message) -> None:
     if cost := ended.get("cost_usd"):
         llm.metrics.add_cost(cost)
     if usage := ended.get("usage"):
-        models = ended.get("model_usage") or []
-        windows = [it["context_window"] for it in models if it.get("context_window")]
+        models: list[Message] = ended.get("model_usage") or []
+        windows = [int(it.get("context_window") or 0) for it in models]
         llm.metrics.add_token_usage(
             prompt_tokens=usage["input_tokens"],
             completion_tokens=usage["output_tokens"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ import pytest
 from agents_model import OPEN, Model, bash, text
 from openhands.sdk import LLM, Conversation, Tool
 from openhands.sdk.agent.base import AgentBase
+from openhands.sdk.conversation import LocalConversation
 from openhands.sdk.conversation.exceptions import ConversationRunError
 from openhands.sdk.event import (
     ActionEvent,
     AgentErrorEvent,
     Event,
     LLMConvertibleEvent,
-    MessageEvent,
     ObservationEvent,
     SystemPromptEvent,
     UserRejectObservation,
@@ -176,27 +177,24 @@ def test_a_tool_that_is_not_allowed(model: Callable[..., Model], tmp_path: Path)
 
 
 def test_a_model_that_fails_is_one_error(model: Callable[..., Model], tmp_path: Path) -> None:
-    played = model(
-        main=[
-            # Claude Code asks a second time.
-            {"status": 400, "message": "the prompt is too odd"},
-            {"status": 400, "message": "the prompt is too odd"},
-            text("Now it works."),
-        ]
-    )
+    # Claude Code asks more than once.
+    refused = [{"status": 400, "message": "the prompt is too odd"}] * 20
+    played = model(main=refused, after=[text("Now it works.")])
     talk = conversation(tmp_path)
     talk.send_message("Do it.")
-    with pytest.raises(ConversationRunError, match="too odd"):
-        talk.run()
-    errors = [it for it in talk.state.events if isinstance(it, ConversationErrorEvent)]
-    assert [it.source for it in errors] == ["agent"]
-    assert talk.state.execution_status.value == "error"
-    # What failed is tried again.
+    for n_errors in (1, 2):
+        # What has failed is tried again.
+        with pytest.raises(ConversationRunError, match="too odd"):
+            talk.run()
+        errors = [it for it in talk.state.events if isinstance(it, ConversationErrorEvent)]
+        assert [it.source for it in errors] == ["agent"] * n_errors
+        assert talk.state.execution_status.value == "error"
+    talk.send_message("[[lane:after]] Do something else.")
     talk.run()
     assert said(talk.state.events[-1]) == "Now it works."
     assert talk.state.execution_status.value == "finished"
+    # What is done is done.
     n_requests = len(played.requests())
-    # And what is done is done.
     talk.run()
     assert len(played.requests()) == n_requests
 
@@ -205,7 +203,15 @@ def test_text_comes_as_it_is_written(model: Callable[..., Model], tmp_path: Path
     model(main=[{"blocks": [{"thinking": "Hm."}, {"text": "One, two, three."}], "chunk": 5}])
     chunks: list[Any] = []
     frames: list[Any] = []
-    talk = conversation(tmp_path, token_callbacks=[chunks.append], stream_callbacks=[frames.append])
+    agent = ours.ClaudeCodeAgent(llm=LLM(model="claude-code"))
+    talk = LocalConversation(
+        agent,
+        workspace=str(tmp_path),
+        visualizer=None,
+        token_callbacks=[chunks.append],
+        stream_callbacks=[frames.append],
+    )
+    OPEN.append(talk)
     talk.send_message("Count.")
     talk.run()
     deltas = [it.choices[0].delta for it in chunks]
@@ -218,49 +224,52 @@ def test_text_comes_as_it_is_written(model: Callable[..., Model], tmp_path: Path
 def test_a_conversation_is_opened_again_by_another_process(
     model: Callable[..., Model], tmp_path: Path
 ) -> None:
-    played = model(main=[text("Hello."), text("Again."), text("Copied.")])
+    played = model(main=[text("Hello."), text("Again.")])
+    kept = tmp_path / "kept"
+    agent = ours.ClaudeCodeAgent(llm=LLM(model="claude-code"), env={"SOME_KEY": "sk-secret"})
+    talk = conversation(
+        tmp_path / "work",
+        agent,
+        persistence_dir=str(kept),
+        conversation_id=uuid.UUID(int=7),
+        delete_on_close=False,
+    )
+    talk.send_message("Say hello.")
+    talk.run()
+    talk.close()
+    assert "sk-secret" not in "".join(it.read_text() for it in kept.rglob("*.json"))
+    # The events are the SDK's own: a program that does not know linkspan reads them.
     program = """
-import sys, uuid
-from linkspan.openhands import ClaudeCodeAgent
+import pathlib, sys, uuid
+import litellm
 from openhands.sdk import LLM, Conversation
-agent = ClaudeCodeAgent(llm=LLM(model="claude-code"), env={"SOME_KEY": "sk-secret"})
+from openhands.sdk.event import Event
+files = pathlib.Path(sys.argv[2]).rglob("event-*.json")
+loaded = len([Event.model_validate_json(it.read_text()) for it in files])
+from linkspan.openhands import ClaudeCodeAgent
+agent = ClaudeCodeAgent(llm=LLM(model="claude-code"))
 talk = Conversation(agent, workspace=sys.argv[1], persistence_dir=sys.argv[2],
                     conversation_id=uuid.UUID(int=7), visualizer=None, delete_on_close=False)
-talk.send_message(sys.argv[3])
+talk.send_message("And again?")
 talk.run()
 cost = talk.conversation_stats.get_combined_metrics().accumulated_cost
-print(len(talk.state.events), talk.state.agent_state["linkspan"]["session"], cost)
+print(loaded, len(talk.state.events), talk.state.agent_state["linkspan"]["session"], cost)
 talk.close()
 """
-    kept = tmp_path / "kept"
-    found = []
-    for prompt in ("Say hello.", "And again?"):
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / "work"), str(kept), prompt],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout.split("\n")[-2].split(" "))
-    (n_first, session, _), (n_second, same, cost) = found
-    assert (n_first, n_second, session) == ("3", "5", same)
-    assert "Say hello." in played.last()
-    assert float(cost) == pytest.approx(ends(session)[-1]["total_cost_usd"], abs=1e-12)
-    stored = "".join(it.read_text() for it in kept.rglob("*.json"))
-    assert "sk-secret" not in stored
-    # The events are the SDK's own: a program that knows nothing of linkspan reads them.
-    reader = """
-import sys, pathlib
-import litellm
-from openhands.sdk.event import Event
-files = sorted(pathlib.Path(sys.argv[1]).rglob("event-*.json"))
-print(len([Event.model_validate_json(it.read_text()) for it in files]))
-"""
     done = subprocess.run(
-        [sys.executable, "-c", reader, str(kept)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program, str(tmp_path / "work"), str(kept)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.stdout.strip() == "5", done.stderr
+    assert done.returncode == 0, done.stderr
+    loaded, n_events, session, cost = done.stdout.split("\n")[-2].split(" ")
+    assert (loaded, n_events) == ("3", "5")
+    assert session == talk.state.agent_state["linkspan"]["session"]
+    assert "Say hello." in played.last()
+    # Both turns, each of them counted once.
+    own = [end["total_cost_usd"] for end in ends(session)]
+    assert float(cost) == pytest.approx(own[-1] if own[-1] > own[0] * 1.5 else sum(own), abs=1e-12)
 
 
 def test_a_fork_leaves_the_session_alone(model: Callable[..., Model], tmp_path: Path) -> None:
@@ -269,6 +278,7 @@ def test_a_fork_leaves_the_session_alone(model: Callable[..., Model], tmp_path: 
     talk.send_message("Say hello.")
     talk.run()
     copy = talk.fork()
+    OPEN.append(copy)
     copy.send_message("Which one are you?")
     copy.run()
     assert said(copy.state.events[-1]) == "Copied."
@@ -354,8 +364,14 @@ def test_calls_whose_agent_is_gone_are_closed(tmp_path: Path) -> None:
     )
     with talk.state:
         talk._on_event(lost.model_copy(update={"parent_id": None}))
-    talk.run()
-    last = talk.state.events[-1]
-    assert isinstance(last, AgentErrorEvent)
-    assert last.tool_call_id == "lost"
-    assert isinstance(talk.state.events[1], MessageEvent)
+    talk.send_message("more")
+    with pytest.raises(ConversationRunError, match="it can be watched, but not replied to"):
+        talk.run()
+    assert kinds(talk.state.events)[-3:] == [
+        "MessageEvent user",
+        "AgentErrorEvent agent",
+        "ConversationErrorEvent agent",
+    ]
+    closed = talk.state.events[-2]
+    assert isinstance(closed, AgentErrorEvent)
+    assert closed.tool_call_id == "lost"

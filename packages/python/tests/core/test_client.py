@@ -42,7 +42,9 @@ class Served:
 
     def stop(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
 
 
 @pytest.fixture

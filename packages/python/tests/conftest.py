@@ -12,6 +12,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
+# For the programs that tests start; `pytest.ini` does it for the tests themselves.
+os.environ["PYTHONPATH"] = str(ROOT / "packages" / "python" / "src")
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -36,5 +36,9 @@ pub(super) fn try_package(linkspan: &Path, python: &Path, agents: &Path) -> Resu
     run_with_retries(|| command("pyright", &["--version"]))?;
     run(&mut command("ruff", &["check", "--quiet", "."]))?;
     run(&mut command("ruff", &["format", "--quiet", "--check", "."]))?;
-    run(&mut command("pytest", &["--quiet", "--durations=5"]))
+    // Two at once: they wait for agents more than they work.
+    run(&mut command(
+        "pytest",
+        &["--quiet", "--numprocesses=2", "--durations=5"],
+    ))
 }

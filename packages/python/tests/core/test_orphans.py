@@ -43,8 +43,15 @@ def agent(home: Path) -> Path:
     return agent
 
 
-@pytest.mark.parametrize("program", [PROGRAM, ASYNC_PROGRAM], ids=["sync", "async"])
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        (PROGRAM, signal.SIGTERM),
+        (PROGRAM, signal.SIGKILL),
+        (ASYNC_PROGRAM, signal.SIGKILL),
+        (ASYNC_PROGRAM, signal.SIGINT),
+    ],
+)
 def test_a_parent_that_is_killed_takes_all_with_it(
     agent: Path, program: str, how: signal.Signals
 ) -> None:

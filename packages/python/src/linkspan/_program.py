@@ -41,10 +41,11 @@ class Program:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._end: LinkspanError | None = None
+        program = binary_path()
         self._errors = tempfile.TemporaryFile()
         try:
             self._process = subprocess.Popen(
-                [binary_path(), "stdio", *arguments],
+                [program, "stdio", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

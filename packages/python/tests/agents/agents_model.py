@@ -20,6 +20,7 @@ OPEN: list[Any] = []
 class Model:
     """A running `scripted-model`."""
 
+    url: str
     log: Path
 
     def requests(self) -> list[dict[str, Any]]:
@@ -53,7 +54,7 @@ def model(
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]
         monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
-        return Model(log)
+        return Model(address, log)
 
     monkeypatch.setenv("PATH", f"{_named('LINKSPAN_AGENTS')}{os.pathsep}{os.environ['PATH']}")
     # As in the proposal: a key in the environment is all that an agent is given.

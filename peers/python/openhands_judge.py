@@ -5,7 +5,7 @@ and convert to LLM messages; then the pairing rules that the SDK assumes but doe
 
 Files load in three stages, because the SDK knows a kind only once its class is imported:
 plain files with `openhands.sdk` alone, `native` ones with the tools as well, and `external`
-ones after the consumer-side classes of `external_tools.py`. A plain file that needs more
+ones after the classes of the Python package. A plain file that needs more
 than the SDK is thereby rejected. (This file must not be named `openhands.py`: it would
 hide the package.)
 
@@ -176,7 +176,8 @@ def enter(name):
     if name == "native":
         from openhands.tools import file_editor, glob, grep, task_tracker, terminal  # noqa: F401
     if name == "external":
-        import external_tools  # noqa: F401
+        sys.path.insert(0, str(HERE.parents[1] / "packages" / "python" / "src"))
+        import linkspan.openhands  # noqa: F401
 
 
 def verdicts(paths):

@@ -8,6 +8,7 @@
 pub(crate) mod install;
 mod live;
 mod sdks;
+mod package;
 
 pub(crate) use install::{install_adapter, install_js, node_of};
 
@@ -198,6 +199,7 @@ pub(crate) fn clients() -> Vec<Step> {
         Step::new("acp", talk_acp).within(400),
         Step::new("sdks", drive_sdks).within(60),
         Step::new("agents", try_agents).within(300),
+        Step::new("python", try_python_package).within(240),
     ]
 }
 
@@ -356,6 +358,16 @@ fn try_agents() -> Result<Warnings> {
     if let Some(programs) = installed()?.agents() {
         let mut tests = libtest::program("linkspan", "agents")?.command();
         run_command(tests.env("LINKSPAN_AGENTS", programs))?;
+    }
+    Ok(Warnings::new())
+}
+
+/// Tries the Python package, where the SDK of OpenHands and the agents are installed.
+fn try_python_package() -> Result<Warnings> {
+    let interpreters = installed()?;
+    let python = interpreters.of(Validator::OpenHands);
+    if let (Some(python), Some(agents)) = (python, interpreters.agents()) {
+        package::try_package(&built()?, python, agents)?;
     }
     Ok(Warnings::new())
 }

@@ -11,6 +11,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -86,10 +87,15 @@ async def recordings():
 
 async def second_turn():
     check_stream(await run("chained", run="r1"))
-    messages = [UserMessage(id=f"u{n}", role="user", content=f"{n}") for n in (1, 2)]
+    messages = [
+        {"id": "u1", "role": "user", "content": "hi"},
+        {"id": "a1", "role": "assistant", "content": "Hello, world!"},
+        {"id": "u2", "role": "user", "content": "and now"},
+    ]
     check_stream(await run("chained", run="r2", messages=messages))
     first, second = provider.requests["chained"]
-    equal((first.get("previous_response_id"), "previous_response_id" in second), (None, True))
+    told = [(it.get("previous_response_id"), len(it["input"])) for it in (first, second)]
+    equal(told, [(None, 1), ("resp_af46aeda41e8cdce", 1)])
     equal(f"authorization: bearer {KEY}" in first["head"].lower(), True)
 
 
@@ -317,7 +323,13 @@ async def example_server():
             cwd=Path(__file__).parents[2] / "examples/ag-ui-fastapi",
             env=environment, stderr=subprocess.PIPE, text=True,
         )
-        port = next(int(line.split("127.0.0.1:")[1].split()[0]) for line in app.stderr if "127.0.0.1:" in line)
+        said = ""
+        while not (found := re.search(r"running on http://127.0.0.1:(\d+)", said)):
+            line = app.stderr.readline()
+            if not line:
+                raise AssertionError(said)
+            said += line
+        port = int(found[1])
         for path in ("/custom", "/agent/replay:tools"):
             _, response = ask(port, path, body(threadId=str(how)))
             equal((response.status, response.read().count(b"RUN_FINISHED")), (200, 1))

@@ -43,7 +43,6 @@ from linkspan.ag_ui import (  # noqa: E402
     create_openresponses_app,
 )
 from starlette.applications import Starlette  # noqa: E402
-from starlette.testclient import TestClient  # noqa: E402
 
 provider = Provider(FIXTURES)
 ENDS = {
@@ -304,11 +303,12 @@ async def starlette():
     def talk():
         app = Starlette()
         add_openresponses_fastapi_endpoint(app, AGENTS["many"], "/agent")
-        for client in (TestClient(app), TestClient(create_openresponses_app(AGENTS["many"], "/agent"))):
-            with client:
-                response = client.post("/agent", content=body(threadId="starlette"))
-                equal((response.status_code, response.content.count(b"RUN_FINISHED")), (200, 1))
-                equal(client.get("/agent/capabilities").status_code, 200)
+        for n, it in enumerate((app, create_openresponses_app(AGENTS["many"], "/agent"))):
+            with served(it) as port:
+                _, response = ask(port, "/agent", body(threadId=f"app {n}"))
+                equal((response.status, response.read().count(b"RUN_FINISHED")), (200, 1))
+                _, response = ask(port, "/agent/abort", json.dumps({"threadId": "app"}))
+                equal(json.loads(response.read()), {"aborted": False})
 
     await asyncio.to_thread(talk)
 

@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::OsStr,
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     process::Command,
 };
 
@@ -90,7 +90,7 @@ fn check_types(python: &Path, takopi: Option<&Takopi>, work: &Path) -> Result<()
         wrong.display()
     );
     if let Some(takopi) = takopi {
-        let packages = Some(takopi.packages());
+        let packages = Some(takopi.types());
         TypeChecker {
             packages,
             ..checker
@@ -144,12 +144,19 @@ impl TypeChecker<'_> {
         capture(&mut command).map(drop)
     }
 
+    /// Pyright takes no other paths than those that are relative to its config.
+    fn from_work(&self, path: &Path) -> PathBuf {
+        let up = self.work.components().skip(1).map(|_| Component::ParentDir);
+        up.chain(path.components().skip(1)).collect()
+    }
+
     /// The outer error is one of the installation: the package brings pyright with npm at its first start.
     fn pyright(&self, sources: &[&Path]) -> Result<Result<()>> {
         let config = self.work.join(format!("pyright-{}.json", self.version()));
         let paths = [Some(package()), self.packages.clone()];
+        let sources = sources.iter().map(|it| self.from_work(it));
         let settings = json!({
-            "include": sources,
+            "include": sources.collect::<Vec<_>>(),
             "typeCheckingMode": "strict",
             "pythonVersion": self.version(),
             "extraPaths": paths.into_iter().flatten().collect::<Vec<_>>(),

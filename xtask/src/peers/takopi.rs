@@ -5,7 +5,7 @@
 
 use std::{
     env, fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -50,6 +50,8 @@ impl Takopi {
             command.arg(&list);
             command
         })?;
+        takopi.compile()?;
+        takopi.link_types()?;
         fs::write(takopi.folder.join(DONE), "")?;
         Ok(takopi)
     }
@@ -73,6 +75,31 @@ impl Takopi {
     /// The folder with takopi and what it needs.
     pub(super) fn packages(&self) -> PathBuf {
         self.folder.join("packages")
+    }
+
+    /// What mypy may look at: of all packages, some take the place of its own.
+    pub(super) fn types(&self) -> PathBuf {
+        self.folder.join("types")
+    }
+
+    fn link_types(&self) -> Result<()> {
+        fs::create_dir_all(self.types())?;
+        for name in ["takopi", "msgspec"] {
+            symlink(self.packages().join(name), self.types().join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Neither pip nor Debian's package without its scripts does it, and every start would take seconds.
+    fn compile(&self) -> Result<()> {
+        let library = self.folder.join("python/usr/lib/python3.14");
+        let library = Some(library).filter(|it| it.exists());
+        let mut command = Command::new(self.python());
+        command.args(["-m", "compileall", "-q", "-j", "2"]);
+        command.arg(self.packages()).args(library);
+        // Some files are for tests of the compiler, and are meant to fail.
+        capture(&mut command).ok();
+        Ok(())
     }
 
     /// Writes what an installer notes about our package: takopi finds plug-ins by that alone.

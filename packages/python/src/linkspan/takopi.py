@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from takopi.api import (
@@ -75,9 +75,11 @@ class _Settings:
 
         def texts(key: str) -> tuple[str, ...]:
             value = config.get(key, [])
-            if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
+            items = cast("list[object]", value) if isinstance(value, list) else [None]
+            found = tuple(it for it in items if isinstance(it, str))
+            if len(found) < len(items):
                 raise refuse(key, f"takes a list of texts, not {value!r}")
-            return tuple(value)
+            return found
 
         known = [it for it in cls.__dataclass_fields__ if engine is None or it != "engine"]
         for key in config:

@@ -50,16 +50,22 @@ class Response:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; a server that is gone before its end is an error."""
-        reader = self._reader
         try:
             if self.headers.get("transfer-encoding", "").lower() != "chunked":
                 length = int(self.headers.get("content-length", "0"))
                 if length:
-                    yield await reader.readexactly(length)
+                    yield await self._reader.readexactly(length)
                 return
-            while size := int(await reader.readuntil(b"\r\n"), 16):
-                piece = await reader.readexactly(size + 2)
-                yield piece[:-2]
+            rest = b""
+            is_over = False
+            while not is_over:
+                data = await self._reader.read(_LIMIT)
+                if not data:
+                    raise ConnectionError("the end is missing")
+                # All that is there at once: events come in bursts, and each piece has its price.
+                whole, rest, is_over = _chunks(rest + data)
+                if whole:
+                    yield whole
         except (asyncio.IncompleteReadError, ConnectionError) as err:
             raise LinkspanError(
                 "connection", "the server of linkspan ended in the middle of an answer"
@@ -72,6 +78,22 @@ class Response:
     def close(self) -> None:
         """End the request, whatever has arrived of it."""
         self._writer.close()
+
+
+def _chunks(data: bytes) -> tuple[bytes, bytes, bool]:
+    """Return what whole chunks hold, what follows them, and whether the last one was there."""
+    found: list[bytes] = []
+    at = 0
+    while (line := data.find(b"\r\n", at)) >= 0:
+        size = int(data[at:line], 16)
+        end = line + 2 + size
+        if size == 0:
+            return b"".join(found), b"", True
+        if len(data) < end + 2:
+            break
+        found.append(data[line + 2 : end])
+        at = end + 2
+    return b"".join(found), data[at:], False
 
 
 async def send(

@@ -16,11 +16,11 @@ import secrets
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .._binary import binary_path
 from .._errors import LinkspanError
@@ -232,13 +232,11 @@ class Server:
 
 
 _SERVERS: dict[Place, Server] = {}
-_SERVERS_LOCK = threading.Lock()
 
 
 def server_of(place: Place) -> Server:
     """Return the one server of a place."""
-    with _SERVERS_LOCK:
-        return _SERVERS.setdefault(place, Server(place))
+    return _SERVERS.setdefault(place, Server(place))
 
 
 def close_all() -> None:
@@ -260,8 +258,6 @@ def _close_at_exit() -> None:
 def _after_fork() -> None:
     # The server of the parent is the parent's: a worker that was forked has one of its own. A lock
     # may have been held by a thread that is not here.
-    global _SERVERS_LOCK
-    _SERVERS_LOCK = threading.Lock()
     for server in _SERVERS.values():
         server.__dict__.update(_lock=threading.Lock(), _current=None)
 
@@ -288,7 +284,7 @@ def _socket_path() -> str:
 
 
 @contextlib.contextmanager
-def _config_of(models: tuple[Model, ...]) -> Iterator[str]:
+def _config_of(models: tuple[Model, ...]) -> Generator[str]:
     """Keep a config file for as long as a server starts: it may hold headers that are secrets."""
     descriptor, path = tempfile.mkstemp(prefix="linkspan-", suffix=".toml")
     try:
@@ -313,7 +309,8 @@ def _toml(value: Any) -> str:
         case str():
             return _quoted(value)
         case dict():
-            pairs = (f"{_quoted(str(key))} = {_toml(it)}" for key, it in value.items())
+            table = cast("dict[str, Any]", value)
+            pairs = (f"{_quoted(key)} = {_toml(it)}" for key, it in table.items())
             return f"{{ {', '.join(pairs)} }}"
         case _:
             raise TypeError(f"{value!r} is no value of linkspan's config")

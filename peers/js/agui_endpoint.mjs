@@ -4,8 +4,10 @@
 // every way a connection can fail. linkspan stands between it and an `HttpAgent`, which must take what it
 // gets without a warning, with exactly one end, and with the right one. With a Python that has it,
 // LiteLLM's proxy stands between linkspan and the provider as well: an endpoint that is not ours.
+// With `--app`, the client talks with a FastAPI app of the Python package instead, which runs in that
+// Python and has the same routes.
 //
-//     node agui_endpoint.mjs LINKSPAN FIXTURES [PYTHON]
+//     node agui_endpoint.mjs LINKSPAN FIXTURES [PYTHON | --app PYTHON]
 
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -13,11 +15,12 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { parseArgs, promisify } from "node:util";
 
 import { HttpAgent } from "@ag-ui/client";
 
-const [linkspan, fixtures, python] = process.argv.slice(2);
+const { values, positionals } = parseArgs({ options: { app: { type: "string" } }, allowPositionals: true });
+const [linkspan, fixtures, python] = positionals;
 const KEY = "sk-peers-canary-5d1c9f2c71d08b6e45aa83d1";
 
 /** Longer than anything here takes on a busy machine. */
@@ -115,8 +118,11 @@ writeFileSync(
 );
 const settings = ["--config", join(folder, "config.toml"), "--data-dir", join(folder, "data")];
 const environment = { PATH: process.env.PATH, HOME: folder, LINKSPAN_TOKEN: token, PEERS_KEY: KEY };
-const server = spawn(linkspan, ["serve", "--listen", "127.0.0.1:0", ...settings], {
-  env: environment,
+const serve = [linkspan, "serve", "--listen", "127.0.0.1:0", ...settings];
+const app = [values.app, fileURLToPath(new URL("../python/ag_ui_app.py", import.meta.url)), settings[1], settings[3]];
+const [command, ...args] = values.app ? app : serve;
+const server = spawn(command, args, {
+  env: { ...environment, PYTHONPATH: process.env.PYTHONPATH ?? "", LINKSPAN_BIN: linkspan },
   stdio: ["ignore", "inherit", "pipe"],
 });
 let log = "";

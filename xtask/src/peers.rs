@@ -5,10 +5,12 @@
 //! each judge its files. A peer that cannot be installed is a failure in CI; elsewhere it
 //! is a warning, because a contributor without Python 3.12 should still get through.
 
+mod bridges;
 pub(crate) mod install;
 mod live;
-mod sdks;
 mod package;
+mod sdks;
+mod takopi;
 
 pub(crate) use install::{install_adapter, install_js, node_of};
 
@@ -196,6 +198,7 @@ pub(crate) fn clients() -> Vec<Step> {
         Step::new("ag-ui", drive_endpoint).within(60),
         Step::new("browser", drive_browser).within(60),
         Step::new("openapi", judge_document).within(120),
+        Step::new("bridges", bridges::drive).within(90),
         Step::new("acp", talk_acp).within(400),
         Step::new("sdks", drive_sdks).within(60),
         Step::new("agents", try_agents).within(300),

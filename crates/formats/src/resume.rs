@@ -1,11 +1,20 @@
 //! Resume lines: the one line in a chat message by which a session is found again.
 //!
 //! The forms are those of takopi 0.22.3 and of each agent's own command line: `claude --resume <id>`,
-//! `codex resume <id>`, and so on. A line holds nothing else; quoted lines, `--resume=<id>` and the
-//! commands of any other program (`vagrant resume box`) are prose.
+//! `codex resume <id>`, and so on; `linkspan run [--engine <engine>] --resume <id>` is one for every engine.
+//! A line holds nothing else; quoted lines, `--resume=<id>` and the commands of any other program
+//! (`vagrant resume box`) are prose.
 //! Several engines' lines in one text: the last line wins, whichever engine it names.
 
 use crate::agents::{self, AGENTS, AgentInfo, IdForm};
+
+/// What a resume line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeLine {
+    /// None where the line is linkspan's own and names no engine: the session has one.
+    pub engine: Option<String>,
+    pub id: String,
+}
 
 /// The resume line of a session, in backticks; none when the engine has none, or the id could not be
 /// read back from it.
@@ -18,8 +27,8 @@ pub fn format(engine: &str, id: &str) -> Option<String> {
     };
     let line = format!("`{engine} {words} {id_text}`");
     // A line that could not be found again must not be offered.
-    let (read_engine, read_id) = parse(&line)?;
-    (read_engine == engine && read_id == id).then_some(line)
+    let read = parse(&line)?;
+    (read.engine.as_deref() == Some(engine) && read.id == id).then_some(line)
 }
 
 /// Whether the resume line is a command of a program that users have.
@@ -28,13 +37,13 @@ pub(crate) fn is_offered(engine: &str) -> bool {
     form.is_some_and(|it| it.is_offered)
 }
 
-/// The engine and the session id of the last resume line in `text`.
-pub fn parse(text: &str) -> Option<(String, String)> {
+/// The last resume line in `text`.
+pub fn parse(text: &str) -> Option<ResumeLine> {
     text.lines().rev().find_map(find)
 }
 
 /// `text` without its resume lines, and the last of them; when nothing else is left the text is `continue`.
-pub fn strip(text: &str) -> (String, Option<(String, String)>) {
+pub fn strip(text: &str) -> (String, Option<ResumeLine>) {
     let mut last = None;
     let mut kept = Vec::new();
     for line in text.lines() {
@@ -52,7 +61,7 @@ pub fn strip(text: &str) -> (String, Option<(String, String)>) {
 }
 
 /// Reads one line.
-fn find(line: &str) -> Option<(String, String)> {
+fn find(line: &str) -> Option<ResumeLine> {
     let line = line.trim();
     let (line, is_quoted) = match line.strip_prefix('`') {
         Some(rest) => (rest, rest.ends_with('`')),
@@ -63,11 +72,47 @@ fn find(line: &str) -> Option<(String, String)> {
     if line.starts_with(char::is_whitespace) || line.ends_with(char::is_whitespace) {
         return None;
     }
-    let found = AGENTS
+    let found = AGENTS.iter().find_map(|it| {
+        Some(ResumeLine {
+            engine: Some(it.engine.to_owned()),
+            id: find_id(it, line, is_quoted)?,
+        })
+    });
+    found.or_else(|| find_own(line))
+}
+
+/// Reads a command of linkspan itself, with its two flags in either order.
+fn find_own(line: &str) -> Option<ResumeLine> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (engine, id) = match *words.as_slice() {
+        [program, run, resume, id] if is_own([program, run, resume]) => (None, id),
+        [program, run, first, engine, resume, id]
+            if is_own([program, run, resume]) && first.eq_ignore_ascii_case("--engine") =>
+        {
+            (Some(engine), id)
+        }
+        [program, run, resume, id, last, engine]
+            if is_own([program, run, resume]) && last.eq_ignore_ascii_case("--engine") =>
+        {
+            (Some(engine), id)
+        }
+        _ => return None,
+    };
+    // A line of a chat must not name a command to start, as `acp:COMMAND` does.
+    let is_name = |it: &str| !it.contains(':') || it.starts_with("responses:");
+    let is_plain = !line.contains('`') && engine.is_none_or(is_name);
+    is_plain.then(|| ResumeLine {
+        engine: engine.map(str::to_owned),
+        id: id.to_owned(),
+    })
+}
+
+fn is_own(words: [&str; 3]) -> bool {
+    let own = ["linkspan", "run", "--resume"];
+    words
         .iter()
-        .find_map(|it| Some((it.engine, find_id(it, line, is_quoted)?)));
-    let (engine, id) = found?;
-    Some((engine.to_owned(), id))
+        .zip(own)
+        .all(|(it, own)| it.eq_ignore_ascii_case(own))
 }
 
 /// The session id, if the line resumes a session of this agent.
@@ -136,8 +181,14 @@ mod tests {
     use super::*;
 
     fn check(text: &str, engine: &str, id: &str) {
-        let expected = Some((engine.to_owned(), id.to_owned()));
-        assert_eq!(parse(text), expected, "{text}");
+        assert_eq!(parse(text), Some(line(engine, id)), "{text}");
+    }
+
+    fn line(engine: &str, id: &str) -> ResumeLine {
+        ResumeLine {
+            engine: Some(engine.to_owned()),
+            id: id.to_owned(),
+        }
     }
 
     #[test]
@@ -175,6 +226,27 @@ mod tests {
     }
 
     #[test]
+    fn linkspan_has_a_line_for_every_engine() {
+        check(
+            "`linkspan run --engine claude --resume a-1`",
+            "claude",
+            "a-1",
+        );
+        check("linkspan run --resume a-1 --engine codex", "codex", "a-1");
+        check(
+            "Linkspan  run --engine openhands\t--resume a-1",
+            "openhands",
+            "a-1",
+        );
+        let model = "`linkspan run --engine responses:main --resume a-1`";
+        check(model, "responses:main", "a-1");
+        let engine = None;
+        let id = "a-1".to_owned();
+        let text = "`linkspan run --resume a-1`";
+        assert_eq!(parse(text), Some(ResumeLine { engine, id }));
+    }
+
+    #[test]
     fn near_resume_lines_are_prose() {
         for line in [
             "",
@@ -201,6 +273,14 @@ mod tests {
             "` claude --resume abc`",
             "claude --resume abc `",
             "claude --resume",
+            "linkspan --resume abc",
+            "linkspan run abc",
+            "linkspan run --resume abc def",
+            "linkspan run --resume=abc",
+            "linkspan run --resume `abc`",
+            "linkspan run --engine claude --model m --resume abc",
+            "linkspan run --engine acp:/bin/helper --resume abc",
+            "linkspan exec --resume abc",
         ] {
             assert_eq!(parse(line), None, "{line}");
         }
@@ -238,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_prompt_loses_its_resume_lines_and_nothing_else() {
-        let claude = Some(("claude".to_owned(), "b".to_owned()));
+        let claude = Some(line("claude", "b"));
         for (text, rest, found) in [
             ("fix it\n\n`claude --resume b`", "fix it", &claude),
             (

@@ -27,6 +27,7 @@ use hub::{Cursor, Hub, Submit};
 use runner::config::Config;
 use runner::engines::canonical_name;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use self::encoding::Encoding;
 use self::stream::RunStream;
@@ -47,6 +48,9 @@ const MAX_ID: usize = 512;
 
 /// Where a client says how an engine is run, in `forwardedProps`.
 const SETTINGS: &str = "linkspan";
+
+/// The same from a program between the client and the server, in JSON: it takes the place of the client's.
+const SETTINGS_HEADER: &str = "linkspan-settings";
 
 /// What the endpoint works with.
 #[derive(Debug)]
@@ -194,9 +198,10 @@ impl RunRequest {
             None | Some("abort" | "detach") => (),
             Some(_) => return Err(ApiError::bad("`on_disconnect` is `abort` or `detach`")),
         }
+        let settings = settings(headers)?;
         // Last, so that a wrong head is refused before a body of up to `MAX_INPUT` is read.
         let body = read_body(body, MAX_INPUT).await?;
-        Ok(Self {
+        let mut asked = Self {
             engine: canonical_name(engine).to_owned(),
             input: RunAgentInput::from_json(&body)?,
             params,
@@ -204,12 +209,31 @@ impl RunRequest {
             after,
             role,
             has_left_out: false,
-        })
+        };
+        if let Some(settings) = settings {
+            asked.leave_out_settings();
+            let props = &mut asked.input.thread.props;
+            // A model has none of them, and an empty object says nothing to an agent.
+            if !settings.is_empty() {
+                props.insert(SETTINGS.to_owned(), settings.into());
+            }
+        }
+        Ok(asked)
     }
 
     fn leave_out_settings(&mut self) {
         self.has_left_out = self.input.thread.props.remove(SETTINGS).is_some();
     }
+}
+
+/// Those of the header, if it is there.
+fn settings(headers: &HeaderMap) -> Result<Option<Map<String, Value>>> {
+    let Some(text) = headers.get(SETTINGS_HEADER) else {
+        return Ok(None);
+    };
+    let settings = serde_json::from_slice(text.as_bytes());
+    let wrong = |_| ApiError::bad(format!("`{SETTINGS_HEADER}` is not a JSON object"));
+    settings.map(Some).map_err(wrong)
 }
 
 fn respond(stream: RunStream) -> Response {

@@ -122,11 +122,11 @@ const BROWSER: &str = "Chromium";
 const AGENTS: &str = "the agents";
 
 /// What cannot be installed is an error in CI, and loudly missing elsewhere.
-fn or_warn(
+pub(super) fn or_warn<T>(
     what: &str,
-    installed: Result<PathBuf>,
+    installed: Result<T>,
     warnings: &mut Warnings,
-) -> Result<Option<PathBuf>> {
+) -> Result<Option<T>> {
     match installed {
         Ok(it) => Ok(Some(it)),
         Err(err) if env::var("CI").is_ok_and(|it| it == "true") => {
@@ -246,7 +246,7 @@ fn install_npm(dir: &Path, scripts: &[&str]) -> Result<()> {
 }
 
 /// Each list is an environment of its own: LiteLLM's proxy and OpenHands want other versions of `mcp`.
-fn install_python(work: &Path, list: &str) -> Result<PathBuf> {
+pub(super) fn install_python(work: &Path, list: &str) -> Result<PathBuf> {
     let requirements = root().join("peers/python").join(list);
     let dir = work.join(format!("python-{}", hash(&requirements)?));
     if !dir.exists() {
@@ -257,7 +257,7 @@ fn install_python(work: &Path, list: &str) -> Result<PathBuf> {
     python::environment(&dir, &requirements)
 }
 
-fn hash(file: &Path) -> Result<String> {
+pub(super) fn hash(file: &Path) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     fs::read(file)
         .with_context(|| format!("cannot read `{}`", file.display()))?

@@ -71,15 +71,24 @@ impl RunPlan {
         let name = named.or(config.default_engine());
         let selected = name.map(|it| engines::select(it, &config)).transpose();
         let selected = selected.map_err(refused)?;
-        if let Some(selected) = &selected {
-            let checked = selected.check_options(&options(args));
-            checked.map_err(refused)?;
-        }
         let (selected, request) = match selected {
-            Some(it @ Selected::Responses(_)) => (it, model_request(args)?),
-            Some(it @ Selected::Replay(_)) => (it, replay_request(args)?),
-            Some(Selected::Agent(agent)) => agent_request(args, &config, Some(agent), is_attended)?,
-            None => agent_request(args, &config, None, is_attended)?,
+            Some(it @ Selected::Replay(_)) => {
+                check_options(args, &it)?;
+                (it, replay_request(args)?)
+            }
+            selected => {
+                let prompt = PromptSource::of_run(args)?;
+                let selected = choose(args, &config, selected, &prompt)?;
+                check_options(args, &selected)?;
+                let request = match &selected {
+                    Selected::Agent(agent) => {
+                        agent_request(args, &config, agent, prompt, is_attended)?
+                    }
+                    Selected::Responses(_) => model_request(args, prompt)?,
+                    Selected::Replay(_) => return Err(nothing_to_resume("the resume line")),
+                };
+                (selected, request)
+            }
         };
         let planned = PlannedRequest {
             selected,
@@ -186,52 +195,51 @@ fn not_set_up(selected: &Selected, err: SetupError) -> Failure {
     }
 }
 
+fn check_options(args: &RunArgs, selected: &Selected) -> Result<(), Failure> {
+    let checked = selected.check_options(&options(args));
+    checked.map_err(refused)
+}
+
 fn agent_request(
     args: &RunArgs,
     config: &Config,
-    selected: Option<Box<engines::SelectedAgent>>,
+    chosen: &engines::SelectedAgent,
+    prompt: PromptSource,
     is_attended: bool,
-) -> Result<(Selected, Request), Failure> {
-    let prompt = PromptSource::of_run(args)?;
-    let chosen = choose(args, config, selected, &prompt)?;
+) -> Result<Request, Failure> {
     let unset = match is_attended {
         true => Mode::Ask,
         false => Mode::Listed,
     };
     let options = options(args);
     let permissions = options.permissions(config, &chosen.name, unset);
-    let request = Request {
-        talk: interaction(&chosen, permissions.mode, is_attended),
-        resume: native(args, &chosen, resume(args, &prompt)?)?,
+    Ok(Request {
+        talk: interaction(chosen, permissions.mode, is_attended),
+        resume: native(args, chosen, resume(args, &prompt)?)?,
         prompt: prompt.text,
         options,
         permissions,
         mcp_servers: Vec::new(),
         cwd: cwd(args.cwd.as_deref())?,
-    };
-    Ok((Selected::Agent(chosen), request))
+    })
 }
 
 /// A model behind an endpoint: it has no process, and its history is in the journal.
-fn model_request(args: &RunArgs) -> Result<Request, Failure> {
+fn model_request(args: &RunArgs, prompt: PromptSource) -> Result<Request, Failure> {
     if args.fork.is_some() || args.r#continue {
         return Err(Failure::usage(
             "a model has no sessions of its own to fork or to continue",
             "name the session with `--resume`",
         ));
     }
-    let prompt = PromptSource::of_run(args)?;
-    let resume = args.resume.clone().map_or(Resume::Fresh, Resume::Session);
+    let resume = resume(args, &prompt)?;
     let cwd = cwd(args.cwd.as_deref())?;
     Ok(plain_request(args, prompt.text, resume, cwd))
 }
 
 fn replay_request(args: &RunArgs) -> Result<Request, Failure> {
     if args.resume.is_some() || args.fork.is_some() || args.r#continue {
-        return Err(Failure::usage(
-            "a recording has no sessions to resume",
-            "leave `--resume`, `--continue` and `--fork` out",
-        ));
+        return Err(nothing_to_resume("`--resume`, `--continue` and `--fork`"));
     }
     // A recording needs no prompt, so stdin is not read for one.
     let prompt = match args.prompt.is_empty() && args.caller.prompt.is_none() {
@@ -250,6 +258,13 @@ fn options(args: &RunArgs) -> RunOptions {
         speed: args.speed,
         ..args.options.run_options()
     }
+}
+
+fn nothing_to_resume(cause: &str) -> Failure {
+    Failure::usage(
+        "a recording has no sessions to resume",
+        format!("leave {cause} out"),
+    )
 }
 
 /// A request to something that runs no tools.
@@ -289,16 +304,20 @@ pub(crate) fn refused(err: engines::Error) -> Failure {
     Failure::new(code, chain(&err)).hint(err.hint())
 }
 
-/// The agent that was asked for by the prompt, else `selected` by a flag, a session or the config, else the first
-/// that is installed.
+/// What was asked for by the prompt, else `selected` by a flag, a session or the config, else the first
+/// agent that is installed.
 fn choose(
     args: &RunArgs,
     config: &Config,
-    selected: Option<Box<engines::SelectedAgent>>,
+    selected: Option<Selected>,
     prompt: &PromptSource,
-) -> Result<Box<engines::SelectedAgent>, Failure> {
-    let by_prompt = prompt.resume.as_ref().map(|it| &*it.0);
-    if let (Some(flag), Some(named)) = (args.engine.as_deref(), by_prompt)
+) -> Result<Selected, Failure> {
+    let by_prompt = match &prompt.resume {
+        Some(line) if line.engine.is_none() => engine_of(args, &line.id)?,
+        Some(line) => line.engine.clone(),
+        None => None,
+    };
+    if let (Some(flag), Some(named)) = (args.engine.as_deref(), by_prompt.as_deref())
         && flag != named
     {
         return Err(Failure::usage(
@@ -307,25 +326,20 @@ fn choose(
         ));
     }
     let mut chosen = match (by_prompt, selected) {
-        (Some(name), selected) if selected.as_ref().is_none_or(|it| it.name != name) => {
-            match engines::select(name, config).map_err(refused)? {
-                Selected::Agent(chosen) => chosen,
-                Selected::Responses(_) | Selected::Replay(_) => {
-                    return Err(Failure::usage(
-                        "a recording has no sessions to resume",
-                        "leave the resume line out",
-                    ));
-                }
-            }
+        (Some(name), _) => engines::select(&name, config).map_err(refused)?,
+        (None, Some(chosen)) => chosen,
+        (None, None) => {
+            let first = engines::first_installed(config, find_on_path).map_err(refused)?;
+            Selected::Agent(Box::new(first))
         }
-        (_, Some(chosen)) => chosen,
-        (_, None) => Box::new(engines::first_installed(config, find_on_path).map_err(refused)?),
     };
-    if let Some(program) = &args.program {
-        chosen.config.program = Some(program.to_string_lossy().into_owned());
+    if let Selected::Agent(agent) = &mut chosen {
+        if let Some(program) = &args.program {
+            agent.config.program = Some(program.to_string_lossy().into_owned());
+        }
+        let passed = args.caller.agent_args.iter().cloned();
+        agent.config.args.extend(passed);
     }
-    let passed = args.caller.agent_args.iter().cloned();
-    chosen.config.args.extend(passed);
     Ok(chosen)
 }
 
@@ -342,7 +356,7 @@ fn interaction(chosen: &engines::SelectedAgent, mode: Mode, is_attended: bool) -
 }
 
 fn resume(args: &RunArgs, prompt: &PromptSource) -> Result<Resume, Failure> {
-    let named = prompt.resume.as_ref().map(|it| &it.1);
+    let named = prompt.resume.as_ref().map(|it| &it.id);
     let flag = args.resume.as_ref().or(args.fork.as_ref());
     if let (true, Some(named)) = (args.r#continue, named) {
         return Err(Failure::usage(
@@ -387,9 +401,13 @@ fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure>
 /// The engine of the session that the flags name, where no flag names the engine.
 pub(crate) fn engine_of_session(args: &RunArgs) -> Result<Option<String>, Failure> {
     match (&args.engine, args.fork.as_ref().or(args.resume.as_ref())) {
-        (None, Some(id)) => Ok(stored(args, id)?.map(|it| it.engine.to_string())),
+        (None, Some(id)) => engine_of(args, id),
         _ => Ok(None),
     }
+}
+
+fn engine_of(args: &RunArgs, id: &str) -> Result<Option<String>, Failure> {
+    Ok(stored(args, id)?.map(|it| it.engine.to_string()))
 }
 
 /// A session that is named as it is here is one that its agent has another name for.

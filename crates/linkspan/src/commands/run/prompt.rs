@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Read};
 
-use formats::resume;
+use formats::resume::{self, ResumeLine};
 use runner::engines;
 
 use crate::cli::RunArgs;
@@ -16,8 +16,8 @@ const MAX_PROMPT: u64 = 32 * 1024 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PromptSource {
     pub(super) text: String,
-    /// The engine and the session of the last resume line.
-    pub(super) resume: Option<(String, String)>,
+    /// The last resume line.
+    pub(super) resume: Option<ResumeLine>,
 }
 
 impl PromptSource {
@@ -62,7 +62,8 @@ impl PromptSource {
     fn of(prompt_text: &str) -> Result<Self, Failure> {
         let (rest, resume) = resume::strip(prompt_text);
         // A resume line of a program that is no engine is a part of the prompt.
-        let resume = resume.filter(|(engine, _)| engines::find(engine).is_some());
+        let is_known = |it: &str| engines::find(it).is_some();
+        let resume = resume.filter(|it| it.engine.as_deref().is_none_or(is_known));
         // Without such a line a prompt is not touched.
         let text = if resume.is_some() {
             rest
@@ -109,7 +110,10 @@ mod tests {
     #[test]
     fn a_resume_line_is_taken_out_of_the_prompt() {
         let prompt = PromptSource::of("go on\n`claude --resume a-1`").unwrap();
-        let resume = Some(("claude".to_owned(), "a-1".to_owned()));
+        let resume = Some(ResumeLine {
+            engine: Some("claude".to_owned()),
+            id: "a-1".to_owned(),
+        });
         let text = "go on".to_owned();
         assert_eq!(prompt, PromptSource { text, resume });
         let prompt = PromptSource::of("`codex resume b`").unwrap();
@@ -118,9 +122,13 @@ mod tests {
 
     #[test]
     fn an_unknown_program_is_prose() {
-        let prompt_text = "what does `vagrant resume box` do?\n`vagrant resume box`";
-        let prompt = PromptSource::of(prompt_text).unwrap();
-        assert_eq!((&*prompt.text, prompt.resume), (prompt_text, None));
+        for prompt_text in [
+            "what does `vagrant resume box` do?\n`vagrant resume box`",
+            "go on\n`linkspan run --engine vagrant --resume box`",
+        ] {
+            let prompt = PromptSource::of(prompt_text).unwrap();
+            assert_eq!((&*prompt.text, prompt.resume), (prompt_text, None));
+        }
     }
 
     #[test]

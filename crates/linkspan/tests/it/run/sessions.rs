@@ -25,6 +25,24 @@ fn a_resume_line_chooses_engine_and_session_and_leaves_the_prompt() {
 }
 
 #[test]
+fn a_resume_line_of_linkspan_finds_the_engine_of_its_session() {
+    let folder = claude("run-resume-own", &[INIT, HELLO, RESULT]);
+    assert_eq!(run(&folder, &["--to", "text", "hi"]).code, Some(0));
+    for line in [
+        "`linkspan run --resume s-1`",
+        "`linkspan run --engine claude --resume s-1`",
+    ] {
+        let prompt = format!("go on\n{line}");
+        let mut command = command_of(&folder, &["run", "--to", "takopi", &prompt]);
+        // Without the line, this one would be started, and it is not there.
+        let ran = ran(command.env("LINKSPAN_ENGINE", "codex").output().unwrap());
+        let resumed = events(&ran)[0]["resume"].clone();
+        let session = serde_json::json!({ "engine": "claude", "value": "s-1" });
+        assert_eq!((resumed, ran.code), (session, Some(0)), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn another_session_than_the_one_asked_for_fails_the_run_and_stops_the_agent() {
     let folder = claude("run-wrong", &[INIT, "sleep 60", RESULT]);
     let began = Instant::now();

@@ -67,6 +67,50 @@ async fn the_next_run_of_a_thread_resumes_its_session() {
 }
 
 #[tokio::test]
+async fn settings_of_the_header_take_the_place_of_the_clients() {
+    let test_server = TestServer::new().await;
+    let mut request = input("t", "r1", json!([user("m1", "hello")]));
+    request["forwardedProps"] = json!({ "linkspan": { "permissions": "nonsense" } });
+    let ask = async |settings: &str| {
+        let headers = format!(
+            "{}Linkspan-Settings: {settings}\r\n",
+            test_server.bearer("first")
+        );
+        let body = request.to_string();
+        test_server
+            .request("POST", "/ag-ui/claude", &headers, &body)
+            .await
+    };
+    let answer = ask("{}").await;
+    assert_eq!(answer.status, 200);
+    let told = events(&answer);
+    assert_eq!(texts(&told), "done");
+    let notices = told.iter().filter(|it| it["name"] == "linkspan.notice");
+    let codes: Vec<&Value> = notices.map(|it| &it["value"]["code"]).collect();
+    assert_eq!(codes, ["settings_left_out"]);
+    let refused = "`linkspan-settings` is not a JSON object";
+    for (settings, message) in [("no", refused), ("[]", refused)] {
+        let answer = ask(settings).await;
+        let told = answer.json()["error"]["message"].clone();
+        assert_eq!((answer.status, told), (400, json!(message)));
+    }
+    request["runId"] = json!("r2");
+    let wrong = r#"{"permissions":"sometimes"}"#;
+    let headers = format!(
+        "{}Linkspan-Settings: {wrong}\r\n",
+        test_server.bearer("first")
+    );
+    let body = request.to_string();
+    let answer = test_server
+        .request("POST", "/ag-ui/claude", &headers, &body)
+        .await;
+    assert_eq!(
+        (answer.status, answer.code()),
+        (400, "bad_input".to_owned())
+    );
+}
+
+#[tokio::test]
 async fn a_question_ends_the_run_and_its_answer_resumes_it() {
     let test_server = TestServer::new().await;
     let asked = test_server

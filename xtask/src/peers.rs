@@ -7,6 +7,7 @@
 
 pub(crate) mod install;
 mod live;
+mod npm;
 
 pub(crate) use install::{install_adapter, install_js, node_of};
 
@@ -194,6 +195,7 @@ pub(crate) fn clients() -> Vec<Step> {
         Step::new("ag-ui", drive_endpoint).within(60),
         Step::new("browser", drive_browser).within(60),
         Step::new("openapi", judge_document).within(120),
+        Step::new("npm", npm::run).within(60),
         Step::new("acp", talk_acp).within(400),
         Step::new("agents", try_agents).within(300),
     ]

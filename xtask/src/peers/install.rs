@@ -27,9 +27,15 @@ pub(super) struct Interpreters {
     has_browser: bool,
     agents: Option<PathBuf>,
     acp_clients: Option<PathBuf>,
+    npm: Option<PathBuf>,
 }
 
 impl Interpreters {
+    /// Whether what judges the npm package is there.
+    pub(super) fn npm(&self) -> Option<()> {
+        self.npm.as_ref().map(|_| ())
+    }
+
     /// Where the programs of the agents are.
     pub(super) fn agents(&self) -> Option<&Path> {
         self.agents.as_deref()
@@ -89,6 +95,11 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
         has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
         acp_clients: or_warn("acpx", install_acp_clients(), &mut warnings)?,
+        npm: or_warn(
+            "the judges of the npm package",
+            install_npm_judges(),
+            &mut warnings,
+        )?,
     };
     Ok((interpreters, warnings))
 }
@@ -180,6 +191,12 @@ fn install_acp_clients() -> Result<PathBuf> {
     let modules = dir.join("node_modules");
     capture(Command::new(node_of(&modules)?).arg("--version"))?;
     Ok(modules)
+}
+
+fn install_npm_judges() -> Result<PathBuf> {
+    let dir = root().join("peers/npm");
+    install_npm(&dir, &[])?;
+    Ok(dir.join("node_modules"))
 }
 
 /// The program that `linkspan acp` is measured beside, and the Node it wants. Its own copy of Claude

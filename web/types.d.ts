@@ -454,6 +454,8 @@ declare namespace Wire {
   /** A prompt cycle begins. */
   type RunStarted = {
     cause: Cause;
+    /** The number that a server gave the prompt when it took it. */
+    prompt?: number;
   };
 
   type Scope = "run" | "session" | "call";

@@ -11,17 +11,19 @@ import { fileURLToPath } from "node:url";
 const PROGRAM = process.env.LINKSPAN ?? fileURLToPath(new URL("../../target/debug/linkspan", import.meta.url));
 const AGENT = fileURLToPath(new URL("agent.mjs", import.meta.url));
 
-/** A server whose only agent is `agent.mjs`, as Claude Code; `config` and `env` can say otherwise. */
+/** A server whose only agent is `agent.mjs`, as Claude Code; `config` and `env` can say otherwise, `flags` are more of its flags. */
 export class Server {
   home = mkdtempSync(join(tmpdir(), "linkspan-page-"));
   work = join(this.home, "work");
   #env;
+  #flags;
   #child;
   /** The address, without a slash at its end. */
   url = "";
   token = "";
 
-  constructor({ config = `[engines.claude]\nprogram = ${JSON.stringify(AGENT)}\n`, env = {} } = {}) {
+  constructor({ config = `[engines.claude]\nprogram = ${JSON.stringify(AGENT)}\n`, env = {}, flags = [] } = {}) {
+    this.#flags = flags;
     mkdirSync(this.work);
     writeFileSync(join(this.home, "config.toml"), config);
     // Nothing of the machine: no other agent, no sessions, no settings.
@@ -34,7 +36,7 @@ export class Server {
     const folder = join(this.home, "data");
     const flags = ["--listen", listen, "--data-dir", folder, "--config", join(this.home, "config.toml")];
     const stdio = ["ignore", "inherit", "pipe"];
-    const child = spawn(PROGRAM, ["serve", ...flags], { cwd: this.work, env: this.#env, stdio });
+    const child = spawn(PROGRAM, ["serve", ...flags, ...this.#flags], { cwd: this.work, env: this.#env, stdio });
     this.#child = child;
     let said = "";
     const isFirst = this.token === "";

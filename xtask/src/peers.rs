@@ -8,6 +8,7 @@
 mod bridges;
 pub(crate) mod install;
 mod live;
+mod npm;
 mod package;
 mod sdks;
 mod takopi;
@@ -199,6 +200,7 @@ pub(crate) fn clients() -> Vec<Step> {
         Step::new("browser", drive_browser).within(60),
         Step::new("openapi", judge_document).within(120),
         Step::new("bridges", bridges::drive).within(90),
+        Step::new("npm", npm::run).within(60),
         Step::new("acp", talk_acp).within(400),
         Step::new("sdks", drive_sdks).within(60),
         Step::new("agents", try_agents).within(300),

@@ -155,8 +155,13 @@ impl Record {
     }
 
     /// Announces a run before its agent starts: `run.started`, the client's name for it and the
-    /// prompt. Returns its id.
-    pub(crate) fn announce(&mut self, prompt: &str, client: Option<&ClientRun>) -> RunId<'static> {
+    /// prompt. `number` is the prompt's in the queue, if it was there. Returns the run's id.
+    pub(crate) fn announce(
+        &mut self,
+        prompt: &str,
+        number: Option<u64>,
+        client: Option<&ClientRun>,
+    ) -> RunId<'static> {
         self.n_runs += 1;
         let run = RunId::new(format!("r{}", self.n_runs));
         self.open_run = Some(run.clone());
@@ -170,12 +175,11 @@ impl Record {
                 parts: Vec::new(),
             })
         };
-        let cause = Cause::Prompt;
-        self.emit(
-            &run,
-            Origin::Linkspan,
-            Body::RunStarted(RunStarted { cause }),
-        );
+        let started = RunStarted {
+            cause: Cause::Prompt,
+            prompt: number,
+        };
+        self.emit(&run, Origin::Linkspan, Body::RunStarted(started));
         if let Some(client) = client {
             let notice = runner::client_notice(client);
             self.emit(&run, Origin::Client, Body::NoticeRaised(notice));

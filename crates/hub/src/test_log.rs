@@ -150,9 +150,7 @@ impl TestLog {
             .collect();
         self.n_runs += n_runs;
         let bodies = names.iter().flat_map(|run| {
-            let started = Body::RunStarted(RunStarted {
-                cause: Cause::Prompt,
-            });
+            let started = Body::RunStarted(RunStarted::new(Cause::Prompt));
             let ended = Body::RunEnded(RunEnded::new(Outcome::Completed, None));
             [(Some(&**run), started), (Some(&**run), ended)]
         });

@@ -13,6 +13,19 @@ use crate::payload::{Raw, Text};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunStarted {
     pub cause: Cause,
+    /// The number that a server gave the prompt when it took it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u64>,
+}
+
+impl RunStarted {
+    /// A run that no prompt of a server's queue began.
+    pub fn new(cause: Cause) -> Self {
+        Self {
+            cause,
+            prompt: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

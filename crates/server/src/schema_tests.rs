@@ -1,8 +1,8 @@
 //! The schemas of what the server takes and gives, derived from the types: `openapi/schemas.json`,
-//! and the same in TypeScript for the page: `web/types.d.ts`.
+//! and the same in TypeScript for the page and the npm package: `web/types.d.ts`, `types/wire.d.ts` of the package.
 //!
 //! They are derived in tests only; the server carries the file. The canonical events come from
-//! `docs/linkspan.schema.json`, which the crate `model` derives.
+//! `docs/linkspan.schema.json`, which the crate `model` derives, and ThreadEvents from the schema that judges them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -159,6 +159,57 @@ fn the_page_has_the_same_types() {
     expect_file!["../../../web/types.d.ts"].assert_eq(&text);
 }
 
+#[test]
+fn the_npm_package_has_the_same_types() {
+    let mut text = "// Derived from the types of the server and the schema of ThreadEvents by the server's test\n\
+         // `the_npm_package_has_the_same_types`.\n"
+        .to_owned();
+    for (name, schema) in schemas().into_iter().chain(thread_events()) {
+        text.push('\n');
+        text.push_str(&comment(&schema, ""));
+        writeln!(text, "export type {name} = {};", typescript(&schema, "")).unwrap();
+    }
+    expect_file!["../../../packages/npm/linkspan/types/wire.d.ts"].assert_eq(&text);
+}
+
+/// ThreadEvents and what they are made of, by the names of the package.
+fn thread_events() -> Map<String, Value> {
+    let mut text = derived("../../peers/schemas/thread-event.schema.json").to_string();
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    let names = schema["$defs"].as_object().unwrap().keys();
+    for name in names {
+        text = text.replace(
+            &format!("#/$defs/{name}\""),
+            &format!("{}\"", thread_name(name)),
+        );
+    }
+    let mut event: Map<String, Value> = serde_json::from_str(&text).unwrap();
+    let Some(Value::Object(definitions)) = event.remove("$defs") else {
+        panic!("the schema of a ThreadEvent has definitions");
+    };
+    let mut all: Map<String, Value> = definitions
+        .into_iter()
+        .map(|(name, schema)| (thread_name(&name), schema))
+        .collect();
+    all.insert("ThreadEvent".to_owned(), event.into());
+    all
+}
+
+/// `event_turn_started` is `TurnStartedEvent`, `item_todo_list` is `TodoListItem`, and the rest begins with `Thread`.
+fn thread_name(name: &str) -> String {
+    let camel = |it: &str| -> String {
+        let words = it
+            .split('_')
+            .map(|word| word[..1].to_uppercase() + &word[1..]);
+        words.collect()
+    };
+    match name.split_once('_') {
+        Some(("event", rest)) => camel(rest) + "Event",
+        Some(("item", rest)) => camel(rest) + "Item",
+        _ => "Thread".to_owned() + &camel(name),
+    }
+}
+
 fn comment(schema: &Value, indent: &str) -> String {
     match schema["description"].as_str() {
         Some(text) => format!("{indent}/** {} */\n", text.replace('\n', " ")),
@@ -168,6 +219,14 @@ fn comment(schema: &Value, indent: &str) -> String {
 
 /// A schema as a type: the alternatives, the fields and the named type that it consists of.
 fn typescript(schema: &Value, indent: &str) -> String {
+    // Told apart by a field, one `if` for each of its values.
+    if let Some(cases) = schema["allOf"].as_array() {
+        let cases: Vec<_> = cases
+            .iter()
+            .map(|it| typescript(&it["then"], indent))
+            .collect();
+        return cases.join(" | ");
+    }
     let alternatives = ["oneOf", "anyOf"]
         .iter()
         .find_map(|it| schema[it].as_array());
@@ -227,7 +286,10 @@ fn plain(schema: &Value, indent: &str) -> String {
                 false => format!("{item}[]"),
             }
         }
-        Some("object") => "Record<string, unknown>".to_owned(),
+        Some("object") => {
+            let value = typescript(&schema["additionalProperties"], indent);
+            format!("Record<string, {value}>")
+        }
         Some(other) => other.to_owned(),
     };
     kinds.iter().map(kind).collect::<Vec<_>>().join(" | ")

@@ -28,9 +28,15 @@ pub(super) struct Interpreters {
     agents: Option<PathBuf>,
     acp_clients: Option<PathBuf>,
     sdks: Option<PathBuf>,
+    npm: Option<PathBuf>,
 }
 
 impl Interpreters {
+    /// Whether what judges the npm package is there.
+    pub(super) fn npm(&self) -> Option<()> {
+        self.npm.as_ref().map(|_| ())
+    }
+
     /// Where the programs of the agents are.
     pub(super) fn agents(&self) -> Option<&Path> {
         self.agents.as_deref()
@@ -96,6 +102,11 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
         acp_clients: or_warn("acpx", install_acp_clients(), &mut warnings)?,
         sdks: or_warn("the SDKs", install_sdks(), &mut warnings)?,
+        npm: or_warn(
+            "the judges of the npm package",
+            install_npm_judges(),
+            &mut warnings,
+        )?,
     };
     Ok((interpreters, warnings))
 }
@@ -193,6 +204,12 @@ fn install_acp_clients() -> Result<PathBuf> {
 fn install_sdks() -> Result<PathBuf> {
     install_npm(&root().join("peers/sdks"), &[])?;
     Ok(PathBuf::from("node"))
+}
+
+fn install_npm_judges() -> Result<PathBuf> {
+    let dir = root().join("peers/npm");
+    install_npm(&dir, &[])?;
+    Ok(dir.join("node_modules"))
 }
 
 /// The program that `linkspan acp` is measured beside, and the Node it wants. Its own copy of Claude

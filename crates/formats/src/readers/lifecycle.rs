@@ -306,6 +306,11 @@ impl Lifecycle {
 
     /// Starts a run, unless one is under way or the only one is over.
     pub(crate) fn start_run(&mut self, cx: &mut FrameContext<'_>, cause: Cause) {
+        self.start_this_run(cx, RunStarted::new(cause));
+    }
+
+    /// The same with all that is known of its start.
+    pub(super) fn start_this_run(&mut self, cx: &mut FrameContext<'_>, started: RunStarted) {
         if self.envelope.run.is_some() {
             return;
         }
@@ -320,7 +325,7 @@ impl Lifecycle {
             .unwrap_or_else(|| RunId::new(format!("r{}", self.n_earlier + self.n_runs)));
         self.envelope.run = Some(run);
         // A run is never inside a sub-agent, whichever line starts it.
-        self.emit_at(cx, &[], Body::RunStarted(RunStarted { cause }));
+        self.emit_at(cx, &[], Body::RunStarted(started));
     }
 
     /// Something that belongs to a run: a stream may begin in the middle of one. False when the run

@@ -50,7 +50,7 @@ impl Linkspan {
                     // Two starts without an end: a damaged file, or two files in one.
                     lost(lifecycle, cx);
                 }
-                lifecycle.start_run(cx, started.cause);
+                lifecycle.start_this_run(cx, started);
             }
             Body::RunEnded(ended) if lifecycle.has_run() => lifecycle.end_run(cx, ended),
             Body::RunEnded(_) => {

@@ -17,9 +17,7 @@ async fn record(log: &TestLog) -> Record {
 }
 
 fn started() -> Body<'static> {
-    Body::RunStarted(RunStarted {
-        cause: Cause::Prompt,
-    })
+    Body::RunStarted(RunStarted::new(Cause::Prompt))
 }
 
 fn ended() -> Body<'static> {
@@ -113,7 +111,7 @@ async fn an_agent_continues_behind_the_runs_of_the_log() {
     };
     assert_eq!(point(&record), (4, 2));
     // The announced run is the first of the agent.
-    let run = record.announce("hello", None);
+    let run = record.announce("hello", None, None);
     assert_eq!((run.as_str(), point(&record)), ("r3", (7, 2)));
     assert_eq!(record.open_run(), Some(&run));
     record.event(&event(&session, 8, Some("r3"), ended()));
@@ -135,7 +133,7 @@ async fn the_next_run_has_a_number_of_its_own() {
         let mut log = TestLog::new().await;
         let bodies = names.map(|run| [(Some(run), started()), (Some(run), ended())]);
         log.store(bodies.into_iter().flatten()).await;
-        let run = record(&log).await.announce("hello", None);
+        let run = record(&log).await.announce("hello", None, None);
         assert_eq!(run.as_str(), next);
     }
 }
@@ -275,7 +273,7 @@ async fn runs_are_counted_and_timed_from_the_prompt_to_the_agents_first_event() 
     let counts = Arc::new(RunCounts::default());
     let mut record = record(&log).await;
     record.count_in(&counts);
-    record.announce("hello", None);
+    record.announce("hello", None, None);
     record.expect_first_event(Some(Accepted::now("test")));
     let answered = || {
         counts

@@ -88,7 +88,7 @@ impl SessionTask {
         // The prompt is published before its agent starts; with that it has left the queue.
         let record = self.record();
         let before = record.seq();
-        let run = record.announce(&prompt.prompt, prompt.client.as_ref());
+        let run = record.announce(&prompt.prompt, Some(number), prompt.client.as_ref());
         record.expect_first_event(prompt.accepted.clone());
         record.done(number);
         self.current = Some(CurrentPrompt {

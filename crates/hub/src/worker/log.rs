@@ -190,7 +190,7 @@ impl SessionLog {
         let Some(record) = self.record_mut().filter(|it| it.open_run().is_none()) else {
             return Ok(None);
         };
-        let run = record.announce(prompt, None);
+        let run = record.announce(prompt, None, None);
         let lines = record.ready_lines();
         // Where the store cannot be written now, that is no reason not to work.
         self.store_all().await?;

@@ -173,9 +173,7 @@ pub(crate) fn delta(text: &str) -> Body<'_> {
 }
 
 pub(crate) fn started() -> Body<'static> {
-    Body::RunStarted(RunStarted {
-        cause: Cause::Prompt,
-    })
+    Body::RunStarted(RunStarted::new(Cause::Prompt))
 }
 
 pub(crate) fn ended(outcome: Outcome) -> Body<'static> {

@@ -41,9 +41,7 @@ impl Script {
 
     /// A script in which a run has begun.
     fn run(profile: &str) -> Self {
-        Self::new(profile).event(Body::RunStarted(RunStarted {
-            cause: Cause::Prompt,
-        }))
+        Self::new(profile).event(Body::RunStarted(RunStarted::new(Cause::Prompt)))
     }
 
     fn event(mut self, body: Body<'_>) -> Self {
@@ -330,13 +328,9 @@ fn runs_that_do_not_complete_end_in_an_error() {
     };
     Script::run("mcp")
         .ended(Outcome::Limit, Some(error))
-        .event(Body::RunStarted(RunStarted {
-            cause: Cause::Prompt,
-        }))
+        .event(Body::RunStarted(RunStarted::new(Cause::Prompt)))
         .ended(Outcome::Aborted, None)
-        .event(Body::RunStarted(RunStarted {
-            cause: Cause::WakeUp,
-        }))
+        .event(Body::RunStarted(RunStarted::new(Cause::WakeUp)))
         .ended(Outcome::Refused, None)
         .check(expect![[r##"
             {"kind":"ConversationErrorEvent","id":"#1","source":"environment","code":"error_max_turns","detail":"Reached maximum number of turns (2)"}
@@ -361,9 +355,7 @@ fn an_answer_without_a_message_is_written_at_the_end() {
     Script::run("mcp")
         .say("g1", "Hello.\n")
         .event(ended("Hello."))
-        .event(Body::RunStarted(RunStarted {
-            cause: Cause::Prompt,
-        }))
+        .event(Body::RunStarted(RunStarted::new(Cause::Prompt)))
         .event(ended("{\"ok\":true}"))
         .check(expect![[r##"
             {"kind":"MessageEvent","id":"#1","source":"agent","llm_response_id":"g1","llm_message":{"role":"assistant","content":[{"type":"text","text":"Hello.\n"}]}}
@@ -396,11 +388,7 @@ fn numbers_grow_over_the_runs_of_a_session() {
         ended.session_cost_usd = Some(cost);
         Body::RunEnded(ended)
     };
-    let start = || {
-        Body::RunStarted(RunStarted {
-            cause: Cause::Prompt,
-        })
-    };
+    let start = || Body::RunStarted(RunStarted::new(Cause::Prompt));
     Script::run("mcp")
         .event(Body::UsageReported(usage(Scope::Call, Basis::Delta, 5, 2)))
         .event(ended(0.5))

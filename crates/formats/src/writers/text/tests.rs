@@ -75,7 +75,7 @@ fn bound<'a>(native: &'a str, model: &'a str) -> Event<'a> {
 
 fn started<'a>() -> Event<'a> {
     let cause = Cause::Prompt;
-    at(&[], Body::RunStarted(RunStarted { cause }))
+    at(&[], Body::RunStarted(RunStarted::new(cause)))
 }
 
 fn ended<'a>(outcome: Outcome, error: Option<&'a str>) -> Event<'a> {

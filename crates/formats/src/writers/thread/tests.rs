@@ -83,9 +83,7 @@ fn bound(native: &str) -> Body<'_> {
 }
 
 fn started() -> Body<'static> {
-    Body::RunStarted(RunStarted {
-        cause: Cause::Prompt,
-    })
+    Body::RunStarted(RunStarted::new(Cause::Prompt))
 }
 
 fn ended(outcome: Outcome) -> Body<'static> {

@@ -9,6 +9,7 @@ mod fuzz;
 mod libtest;
 mod matrix;
 mod model;
+mod mutants;
 mod page;
 mod peers;
 mod process;
@@ -35,6 +36,8 @@ usage: cargo xtask <task>
   soak [--seconds N] [--runs N]
                         the same for long, 600 by default, after N hostile agents, 2000 by
                         default, and as many more of all else that the runner is tested with
+  mutants [--piece NAME] [--only PART-OF-A-PATH] [--sample N] [--fresh]
+                        how many small errors in the code the tests notice, by piece
   bench convert [--megabytes N] [--rounds N]
                         throughput and memory of every writer, beside what bounds them
   bench ag-ui [--pieces N] [--rate N] [--megabytes N]
@@ -66,6 +69,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["peers", name] => Ok(report::run_steps(peers::steps_named(name)?)),
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
         ["soak", rest @ ..] => Ok(report::run_steps(soak::steps(rest)?)),
+        ["mutants", rest @ ..] => mutants::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
         // A new task (`dist`, …) is one arm here and one module.
         _ => bail!("{USAGE}"),

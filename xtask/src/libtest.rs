@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     io::{BufRead, BufReader, Read},
     os::unix::process::CommandExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
         Mutex, PoisonError,
@@ -61,6 +61,13 @@ pub(crate) fn program(package: &str, target: &str) -> Result<TestProgram> {
 }
 
 fn built(targets: &[&str]) -> Result<Vec<TestProgram>> {
+    let mut command = build();
+    command.args(targets).arg("--message-format=json");
+    built_by(command)
+}
+
+/// The test programs that a command of cargo names, which has to write JSON.
+pub(crate) fn built_by(mut command: Command) -> Result<Vec<TestProgram>> {
     #[derive(serde::Deserialize)]
     struct Artifact {
         manifest_path: Option<PathBuf>,
@@ -76,9 +83,7 @@ fn built(targets: &[&str]) -> Result<Vec<TestProgram>> {
     struct Profile {
         test: bool,
     }
-    let mut command = build();
-    command.args(targets);
-    let printed = capture(command.arg("--message-format=json"))?.stdout;
+    let printed = capture(&mut command)?.stdout;
     let artifacts = serde_json::Deserializer::from_slice(&printed).into_iter::<Artifact>();
     let program = |it: Artifact| {
         let folder = it.manifest_path?.parent()?.to_owned();
@@ -101,7 +106,19 @@ impl TestProgram {
         command
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn package(&self) -> &str {
+        &self.package
+    }
+
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn name(&self) -> String {
         format!("{} {}", self.package, self.target)
     }
 
@@ -220,7 +237,8 @@ fn note(line: &str, slow: &mut HashMap<String, Instant>) {
     }
 }
 
-fn end_group(child: &mut Child) -> Result<()> {
+/// Kills a program that was started as a process group of its own, and what it has started.
+pub(crate) fn end_group(child: &mut Child) -> Result<()> {
     let group = format!("-{}", child.id());
     run(Command::new("kill").args(["-KILL", "--", &group]))?;
     child.wait()?;

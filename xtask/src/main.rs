@@ -10,6 +10,7 @@ mod fuzz;
 mod libtest;
 mod matrix;
 mod model;
+mod mutants;
 mod page;
 mod peers;
 mod process;
@@ -43,6 +44,8 @@ usage: cargo xtask <task>
                         `--plain` packs the ordinary release build, `--program` one that is there;
                         `--check` installs and tries each; `--tag` refuses any other version
   dist --collect        the formula and the sums for what is in target/dist
+  mutants [--piece NAME] [--only PART-OF-A-PATH] [--sample N] [--fresh]
+                        how many small errors in the code the tests notice, by piece
   bench convert [--megabytes N] [--rounds N]
                         throughput and memory of every writer, beside what bounds them
   bench ag-ui [--pieces N] [--rate N] [--megabytes N]
@@ -74,6 +77,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["peers", name] => Ok(report::run_steps(peers::steps_named(name)?)),
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
         ["soak", rest @ ..] => Ok(report::run_steps(soak::steps(rest)?)),
+        ["mutants", rest @ ..] => mutants::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
         ["dist", rest @ ..] => dist_with(dist::Options::parse(rest)?),
         // A new task is one arm here and one module.

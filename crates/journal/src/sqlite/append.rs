@@ -21,7 +21,7 @@ pub(super) const SEQ_BITS: u32 = 36;
 pub(super) fn key(session: i64, seq: u64) -> i64 {
     // A larger number would reach into the key of the next session.
     let limit = (1 << SEQ_BITS) - 1;
-    session << SEQ_BITS | i64::try_from(seq).unwrap_or(limit).min(limit)
+    (session << SEQ_BITS) + i64::try_from(seq).unwrap_or(limit).min(limit)
 }
 
 pub(super) fn seq(key: i64) -> u64 {

@@ -75,11 +75,11 @@ pub(super) fn migrate(
     // Two programs may open a new store at once: read the version again under the write lock.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&tx)?;
-    if found > KNOWN {
+    let n_done = usize::try_from(found).ok();
+    let Some(steps) = n_done.and_then(|it| STEPS.get(it..)) else {
         let known = KNOWN;
         return Err(Fault::Newer { found, known });
-    }
-    let steps = &STEPS[usize::try_from(found).unwrap_or(0)..];
+    };
     for step in steps {
         tx.execute_batch(step.sql)?;
     }

@@ -26,6 +26,15 @@ const AGAIN: Duration = Duration::from_millis(5);
 /// leases live on is checked.
 const CHECK_WHOLE_BELOW: u64 = 64 << 20;
 
+/// Kilobytes of the writer's cache, as SQLite counts them: they hold the right edges of some twenty sessions'
+/// trees, and the rest is in the cache of the system anyway.
+const WRITER_CACHE: i64 = -300;
+/// The same for each reader, which goes through a log once.
+const READER_CACHE: i64 = -200;
+
+/// A burst may grow the write-ahead log; what is beyond this is released after a checkpoint.
+const WAL_BYTES: i64 = 16 << 20;
+
 /// A store that is ready to be written.
 #[derive(Debug)]
 pub(super) struct Opened {
@@ -52,11 +61,8 @@ pub(super) fn writer(path: &Path, notify: &mut dyn FnMut(OpenNote)) -> Result<Op
     conn.pragma_update(None, "synchronous", "FULL")?;
     // On macOS a plain sync leaves the data in the drive's cache; elsewhere this changes nothing.
     conn.pragma_update(None, "fullfsync", true)?;
-    // So many kilobytes hold the right edges of some twenty sessions' trees, and the rest is in the cache
-    // of the system anyway.
-    conn.pragma_update(None, "cache_size", -300)?;
-    // A burst may grow the write-ahead log; the space is released after a checkpoint.
-    conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    conn.pragma_update(None, "cache_size", WRITER_CACHE)?;
+    conn.pragma_update(None, "journal_size_limit", WAL_BYTES)?;
     migrate::migrate(&mut conn, notify)?;
     check(&conn, path)?;
     let witness = Witness::open(path, store_id(&conn)?).ok();
@@ -174,13 +180,13 @@ pub(super) fn looker(path: &Path) -> Result<Connection, Fault> {
 pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
     let conn = connect(path)?;
     conn.pragma_update(None, "query_only", true)?;
-    conn.pragma_update(None, "cache_size", -200)?;
+    conn.pragma_update(None, "cache_size", READER_CACHE)?;
     Ok(conn)
 }
 
 pub(super) fn connect(path: &Path) -> Result<Connection, Fault> {
     // Without SQLITE_OPEN_URI, a path is never more than a path; one thread uses a connection.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY)?;
     // Otherwise a statement with a bound limit is compiled again whenever it is used.

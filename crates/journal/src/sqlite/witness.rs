@@ -214,14 +214,21 @@ mod tests {
         };
         let witness = Witness::open(&store, -5).unwrap();
         let long = "ä".repeat(100);
-        for slot in [slot(1, "one"), slot(2, &long), slot(3, "three")] {
+        // The last of all places is that of 1023.
+        let last = slot(1023, "last");
+        for slot in [
+            slot(1, "one"),
+            slot(2, &long),
+            slot(3, "three"),
+            last.clone(),
+        ] {
             witness.note(&slot).unwrap();
         }
         witness.forget(3).unwrap();
         // The same place belongs to the newer one.
         witness.note(&slot(1025, "new")).unwrap();
         let kept = &long[..long.floor_char_boundary(NAME)];
-        let expected = (-5, vec![slot(1025, "new"), slot(2, kept)]);
+        let expected = (-5, vec![slot(1025, "new"), slot(2, kept), last]);
         assert_eq!(read(&Witness::path(&store)), Some(expected.clone()));
         drop(Witness::open(&store, -5).unwrap());
         assert_eq!(read(&Witness::path(&store)), Some(expected));

@@ -18,7 +18,7 @@ use super::witness::{Slot, Witness};
 use crate::error::{Error, Fault, Result};
 use crate::watch::{Change, Watchers};
 
-/// Jobs that share a commit. More would not make the sync cheaper, and would keep the first waiting.
+/// Jobs that share the commit of the first. More would not make the sync cheaper, and would keep the first waiting.
 const MAX_GROUP: usize = 256;
 
 /// How often a watched store is checked for commits of other programs.
@@ -111,7 +111,7 @@ pub(super) fn run(store: &mut WriteStore, jobs: &Receiver<Box<dyn Job>>, hints: 
         match next(jobs, hints) {
             Ok(first) => {
                 let mut group = vec![first];
-                group.extend(jobs.try_iter().take(MAX_GROUP - 1));
+                group.extend(jobs.try_iter().take(MAX_GROUP));
                 commit(store, group, hints);
             }
             // Otherwise watchers that are gone would keep this loop awake.

@@ -228,3 +228,89 @@ async fn a_file_that_is_deleted_or_replaced_is_noticed_before_anything_is_acknow
         }
     }
 }
+
+/// Prompts and answers are acknowledged like events, and the store may be ahead of its witness in one of the two.
+#[tokio::test]
+async fn what_is_missing_is_counted_for_events_and_commands() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
+    let journal = open(&path).await.0.unwrap();
+    add(&journal, "s", 3).await.unwrap();
+    drop(journal);
+    let missing = |change: &str| {
+        let conn = rusqlite::Connection::open(&path).unwrap();
+        conn.execute_batch(&format!("UPDATE logs SET {change}"))
+            .unwrap();
+        Sqlite::examine(&path).unwrap().missing
+    };
+    let lost = |head, acknowledged, commands| {
+        Some(vec![LostSession {
+            id: SessionId::new("s"),
+            head: Some(head),
+            acknowledged,
+            commands,
+        }])
+    };
+    assert_eq!(missing("head = 3, commands = 1"), Some(vec![]));
+    assert_eq!(missing("head = 4, commands = 2"), Some(vec![]));
+    assert_eq!(missing("head = 3, commands = 0"), lost(3, 3, 1));
+    assert_eq!(missing("head = 2, commands = 1"), lost(2, 3, 0));
+    assert_eq!(missing("head = 5, commands = 0"), lost(5, 5, 1));
+    // The witness of another store says nothing of this one.
+    let other = dir.path().join("other.db");
+    drop(open(&other).await.0.unwrap());
+    fs::copy(Sqlite::witness(&other), beside(&path, "-witness")).unwrap();
+    assert_eq!(missing("head = 1, commands = 0"), None);
+}
+
+#[tokio::test]
+async fn an_emptied_journal_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
+    add(&open(&path).await.0.unwrap(), "s", 3).await.unwrap();
+    fs::write(&path, "").unwrap();
+    let (journal, notes) = open(&path).await;
+    let [OpenNote::Lost(lost)] = &notes[..] else {
+        panic!("{notes:?}");
+    };
+    let expected = LostData {
+        is_gone: false,
+        sessions: vec![LostSession {
+            id: SessionId::new("s"),
+            head: None,
+            acknowledged: 3,
+            commands: 1,
+        }],
+        kept: lost.kept.clone(),
+        not_kept: None,
+    };
+    assert_eq!(*lost, expected);
+    assert_eq!(lost.kept.len(), 2);
+    add(&journal.unwrap(), "new", 1).await.unwrap();
+}
+
+/// A journal that never acknowledged anything has lost nothing.
+#[tokio::test]
+async fn a_missing_journal_without_sessions_is_no_loss() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
+    drop(open(&path).await.0.unwrap());
+    fs::remove_file(&path).unwrap();
+    assert_eq!(open(&path).await.1, []);
+}
+
+#[tokio::test]
+async fn it_is_said_why_a_copy_could_not_be_made() {
+    let dir = tempfile::tempdir().unwrap();
+    // The name of the copy is too long for a file.
+    let path = dir.path().join("j".repeat(230));
+    add(&open(&path).await.0.unwrap(), "s", 1).await.unwrap();
+    fs::remove_file(&path).unwrap();
+    let notes = open(&path).await.1;
+    let [OpenNote::Lost(lost)] = &notes[..] else {
+        panic!("{notes:?}");
+    };
+    assert_eq!(lost.kept, Vec::<PathBuf>::new());
+    let reason = lost.not_kept.as_deref().unwrap();
+    assert!(reason.contains("too long"), "{reason}");
+}

@@ -17,5 +17,9 @@ mod properties;
 #[cfg(unix)]
 mod repair;
 #[cfg(unix)]
+mod salvage;
+#[cfg(unix)]
 mod store;
 mod tail;
+#[cfg(unix)]
+mod upgrade;

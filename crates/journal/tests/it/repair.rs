@@ -237,3 +237,22 @@ fn what_is_no_store_is_not_repaired() {
     assert!(matches!(Sqlite::examine(&path), Err(Fault::Corrupt(_))));
     assert!(matches!(Sqlite::repair(&path), Err(Fault::Corrupt(_))));
 }
+
+#[tokio::test]
+async fn damage_of_the_structure_is_reported_in_the_words_of_sqlite() {
+    let disk = Disk::new(1, 300).await;
+    let mut bytes = fs::read(&disk.path).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xA5);
+    fs::write(&disk.path, bytes).unwrap();
+    let report = Sqlite::examine(&disk.path).unwrap();
+    assert_eq!(report.structure, ["database disk image is malformed"]);
+
+    let disk = Disk::new(1, 4).await;
+    disk.alter(
+        "CREATE TABLE more (a); INSERT INTO more VALUES (NULL); PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = 'CREATE TABLE more (a NOT NULL)' WHERE name = 'more'",
+    );
+    let report = Sqlite::examine(&disk.path).unwrap();
+    assert_eq!(report.structure, ["NULL value in more.a"]);
+}

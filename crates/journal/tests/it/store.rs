@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use journal::{
     Batch, Config, Error, Fault, Journal, Lease, ManualClock, NewSession, Owner, Scope, Sqlite,
@@ -71,6 +72,33 @@ async fn only_the_owner_may_read_it() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     open(&path).await.unwrap();
     assert_eq!(mode(&path), 0o600);
+    // Where nobody else may read it, it is left as it is.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    open(&path).await.unwrap();
+    assert_eq!(mode(&path), 0o700);
+}
+
+#[tokio::test]
+async fn what_was_begun_is_stored_when_the_journal_is_dropped() {
+    let (_dir, path) = place();
+    let journal = open(&path).await.unwrap();
+    for n in 0..50 {
+        let mut create = journal.create(NewSession {
+            id: SessionId::new(format!("s{n}")),
+            engine: "claude".to_owned(),
+            cwd: None,
+            title: None,
+            parent: None,
+        });
+        // Begun, and not waited for.
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(create.as_mut().poll(&mut context).is_pending());
+    }
+    drop(journal);
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    let n_sessions = conn.query_row("SELECT count(*) FROM sessions", [], count);
+    assert_eq!(n_sessions.unwrap(), 50);
 }
 
 #[tokio::test]

@@ -39,6 +39,7 @@ mod prompts;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;
+mod schema;
 #[cfg(target_os = "linux")]
 mod secrets;
 #[cfg(target_os = "linux")]
@@ -51,6 +52,10 @@ mod sessions;
 mod show;
 #[cfg(target_os = "linux")]
 mod slow_consumers;
+#[cfg(target_os = "linux")]
+mod started_server;
+#[cfg(target_os = "linux")]
+mod stdio;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -15,7 +15,7 @@ export function folder_for(name) {
 /** Starts `linkspan serve` in a folder; resolves once it listens. */
 export async function serve(linkspan, folder, { path = process.env.PATH, flags = [] } = {}) {
   const where = ["--listen", "127.0.0.1:0", "--data-dir", join(folder, "data")];
-  const child = spawn(linkspan, ["serve", "--json", ...where, ...flags], {
+  const child = spawn(linkspan, ["serve", "--ready-json", ...where, ...flags], {
     cwd: folder,
     env: { PATH: path, HOME: folder, LINKSPAN_TOKEN: TOKEN },
     stdio: ["ignore", "pipe", "inherit"],

@@ -25,6 +25,9 @@ pub(crate) struct Accepted {
     pub(crate) by: String,
     /// In milliseconds since 1970.
     at: i64,
+    /// Nobody else works on it, also when this hub could not take it back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ends_with_hub: bool,
 }
 
 /// Whether a session's commands require work from this hub.
@@ -46,10 +49,11 @@ struct PromptHead {
 }
 
 impl Accepted {
-    pub(crate) fn now(by: &str) -> Self {
+    pub(crate) fn now(by: &str, queue: QueueLife) -> Self {
         Self {
             by: by.to_owned(),
             at: now().millis(),
+            ends_with_hub: queue == QueueLife::OfHub,
         }
     }
 
@@ -92,6 +96,17 @@ impl Shared {
             Some(is_open) => !is_open,
             None => accepted.age() >= self.config.limits.lease,
         }
+    }
+
+    /// The stamp of a prompt that this hub accepts.
+    pub(crate) fn accept(&self) -> Accepted {
+        Accepted::now(self.owner.as_str(), self.config.queue)
+    }
+
+    /// Whether a prompt was to end with a hub that is gone.
+    pub(crate) fn is_withdrawn(&self, accepted: Option<&Accepted>) -> bool {
+        let accepted = accepted.filter(|it| it.ends_with_hub && it.by != self.owner.as_str());
+        accepted.is_some() && self.may_work_on(accepted)
     }
 
     /// Whether to look for work in a session by itself. A hub whose queue ends with it looks for its own
@@ -166,6 +181,7 @@ mod tests {
         Accepted {
             by: by.to_owned(),
             at: now().millis() - age,
+            ends_with_hub: false,
         }
     }
 
@@ -181,6 +197,7 @@ mod tests {
         let future = Accepted {
             by: ELSEWHERE.to_owned(),
             at: later,
+            ends_with_hub: false,
         };
         assert!(!may_work_on(&future));
         assert_eq!(future.age(), Duration::ZERO);
@@ -200,6 +217,24 @@ mod tests {
         let own = accepted(shared.owner.as_str(), Duration::ZERO);
         assert!(shared.may_work_on(Some(&own)));
         assert!(shared.may_work_on(None));
+    }
+
+    #[test]
+    fn a_prompt_that_ends_with_its_hub_is_withdrawn_when_that_hub_is_gone() {
+        let shared = shared(&memory());
+        let other = crate::own_name();
+        let prompt = |by: &str, ends_with_hub| Accepted {
+            ends_with_hub,
+            ..accepted(by, Duration::ZERO)
+        };
+        let is_withdrawn = |it: Accepted| shared.is_withdrawn(Some(&it));
+        opened(&other);
+        assert!(!is_withdrawn(prompt(&other, true)));
+        closed(&other);
+        assert!(is_withdrawn(prompt(&other, true)));
+        assert!(!is_withdrawn(prompt(&other, false)));
+        assert!(!is_withdrawn(prompt(shared.owner.as_str(), true)));
+        assert!(!shared.is_withdrawn(None));
     }
 
     #[test]

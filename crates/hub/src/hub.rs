@@ -15,7 +15,7 @@ use runner::{engines, process};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::acceptor::{self, Accepted};
+use crate::acceptor;
 use crate::changes::Changes;
 use crate::command::{Abort, Prompt, Settings, Submit, Target, to_bytes};
 use crate::config::{HubConfig, QueueLife};
@@ -264,7 +264,7 @@ impl Hub {
             None => new_home(submit, &engine, &cwd.to_string_lossy(), parent),
         };
         let prompt = Prompt {
-            accepted: Some(Accepted::now(self.shared.owner.as_str())),
+            accepted: Some(self.shared.accept()),
             prompt: submit.prompt.clone(),
             resume,
             fork,

@@ -181,12 +181,8 @@ impl Error {
                 _ => None,
             },
             Self::Socket { source, .. } => match source.kind() {
-                io::ErrorKind::AddrInUse => {
-                    Some("another program listens there; name another file")
-                }
-                io::ErrorKind::AlreadyExists => {
-                    Some("there is a file that is no socket; name another one")
-                }
+                io::ErrorKind::AddrInUse => Some("stop it, or name another file"),
+                io::ErrorKind::AlreadyExists => Some("name another file"),
                 io::ErrorKind::NotFound => Some("the directory has to exist"),
                 io::ErrorKind::PermissionDenied => Some("choose a directory you may write to"),
                 io::ErrorKind::InvalidInput => {

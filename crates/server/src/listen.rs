@@ -175,7 +175,7 @@ impl Server {
     /// Serves until `stop`, then lets clients finish and ends all runs.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (address, tls) = (self.listen(), self.tls.is_some());
-        info!(address, tls, pid = std::process::id(), "server started");
+        info!(%address, tls, pid = std::process::id(), "server started");
         let router = routes::router(&self.app);
         let clients = Arc::new(Semaphore::new(self.app.max_clients));
         let unauthenticated = Unauthenticated::new(max_unauthenticated());

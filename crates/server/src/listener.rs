@@ -118,12 +118,16 @@ fn remove_dead(path: &Path) -> io::Result<()> {
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(err) => return Err(err),
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(io::ErrorKind::AlreadyExists.into());
+            let kind = io::ErrorKind::AlreadyExists;
+            return Err(io::Error::new(kind, "a file is there that is no socket"));
         }
         Ok(_) => (),
     }
     match BlockingStream::connect(path) {
-        Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
+        Ok(_) => {
+            let kind = io::ErrorKind::AddrInUse;
+            Err(io::Error::new(kind, "another program listens there"))
+        }
         Err(err) if err.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(err) => Err(err),
     }

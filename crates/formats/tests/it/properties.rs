@@ -73,12 +73,11 @@ impl Fan {
                 });
             }
         }
-        // As a server writes it, without the messages that are no ThreadEvents.
+        // As a server writes it.
         let served = WriterConfig {
             served: Some(ServedThread {
                 base: "http://127.0.0.1:8787".to_owned(),
                 max_output: Some(16),
-                bridge: false,
             }),
             ..WriterConfig::default()
         };

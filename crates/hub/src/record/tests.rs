@@ -7,6 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::span;
 
 use super::*;
+use crate::config::QueueLife;
 use crate::test_log::{TestLog, event, notice};
 
 async fn record(log: &TestLog) -> Record {
@@ -274,7 +275,7 @@ async fn runs_are_counted_and_timed_from_the_prompt_to_the_agents_first_event() 
     let mut record = record(&log).await;
     record.count_in(&counts);
     record.announce("hello", None, None);
-    record.expect_first_event(Some(Accepted::now("test")));
+    record.expect_first_event(Some(Accepted::now("test", QueueLife::Durable)));
     let answered = || {
         counts
             .first_events()

@@ -15,6 +15,9 @@ use crate::setup;
 impl SessionTask {
     pub(super) fn on_prompt(&mut self, number: u64, body: &[u8]) {
         match Prompt::read(body) {
+            Some(prompt) if self.shared.is_withdrawn(prompt.accepted.as_ref()) => {
+                self.record().done(number);
+            }
             Some(prompt) => self.queue.push_back(QueuedPrompt { number, prompt }),
             // It can never be run; mark it done so that it does not block the queue.
             None => self.record().done(number),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hub::{Hub, HubConfig};
+use hub::{Hub, HubConfig, QueueLife, Submit, Target};
 use journal::{Lease, NewSession, Owner, Takeover};
 use model::{Outcome, SessionId};
 
@@ -125,4 +125,42 @@ async fn a_session_goes_to_the_hub_whose_prompt_is_next() {
     harness.check(&session).await;
     hub.stop().await;
     other.stop().await;
+}
+
+#[tokio::test]
+async fn a_queue_that_ends_with_its_hub_is_empty_afterwards_and_takes_nothing_over() {
+    let harness = Harness::new();
+    let of_hub = || HubConfig {
+        queue: QueueLife::OfHub,
+        ..harness.config()
+    };
+    let hub = Hub::open(of_hub()).await.unwrap();
+    let first = hub.submit(harness.submit("claude", "wait")).await.unwrap();
+    let session = first.session.clone();
+    let later = Submit {
+        target: Target::Session(session.to_string()),
+        ..harness.submit("claude", "later")
+    };
+    assert_eq!(hub.submit(later.clone()).await.unwrap().position, 1);
+    hub.stop().await;
+    let commands = harness.journal.commands(&session, 0).await.unwrap();
+    assert_eq!(commands, []);
+    // A durable hub leaves what it has accepted, and only another durable one goes on with it.
+    let durable = Hub::open(harness.config()).await.unwrap();
+    let waiting = Submit {
+        prompt: "wait".to_owned(),
+        ..later.clone()
+    };
+    durable.submit(waiting).await.unwrap();
+    durable.submit(later).await.unwrap();
+    durable.stop().await;
+    let n_before = harness.n_starts();
+    let hub = Hub::open(of_hub()).await.unwrap();
+    let own = hub.submit(harness.submit("claude", "hi")).await.unwrap();
+    assert_ne!(own.session, session);
+    harness.outcomes(&own.session, 1).await;
+    assert_eq!(hub.queue(&session).await.unwrap().len(), 1);
+    hub.stop().await;
+    assert_eq!(hub.queue(&session).await.unwrap().len(), 1);
+    assert_eq!(harness.n_starts(), n_before + 1);
 }

@@ -45,6 +45,7 @@ async fn a_full_disk_pauses_the_run_and_publishes_nothing() {
         format: "linkspan".to_owned(),
         profile: None,
         served: None,
+        bridge: None,
     };
     let mut follower = hub.follow(follow).await.unwrap();
     let caught_up = loop {

@@ -18,6 +18,7 @@ fn one(session: &SessionId<'static>, after: u64, format: &str) -> Follow {
         format: format.to_owned(),
         profile: None,
         served: None,
+        bridge: None,
     }
 }
 
@@ -208,6 +209,7 @@ async fn a_follower_of_all_sessions_sees_each_without_gaps() {
         format: "linkspan".to_owned(),
         profile: None,
         served: None,
+        bridge: None,
     };
     let known = HashMap::from([(old.clone(), 5)]);
     let mut all = hub.follow(follow(known, None)).await.unwrap();

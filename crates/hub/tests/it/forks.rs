@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hub::{Hub, HubConfig, Limits, Submit, Target};
+use hub::{Hub, HubConfig, Limits, QueueLife, Submit, Target};
 use journal::{Journal, Memory};
 use model::{Outcome, SessionId};
 use runner::locks::Locks;
@@ -47,6 +47,7 @@ fn config(harness: &Harness, journal: &Arc<dyn Journal>) -> HubConfig {
         journal: Arc::clone(journal),
         locks: Some(Locks::new(harness.dir.path().join("locks"))),
         owner: hub::own_name(),
+        queue: QueueLife::Durable,
         limits: Limits {
             max_warm: N_SOURCES,
             ..Limits::default()

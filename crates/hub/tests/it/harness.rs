@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{Hub, HubConfig, Limits, Submit, Target};
+use hub::{Hub, HubConfig, Limits, QueueLife, Submit, Target};
 use journal::{Config, Deltas, Journal, ManualClock, Memory, Read, Run, Scope};
 use model::{Event, Outcome, SessionId, Timestamp};
 use runner::process::Guard;
@@ -114,6 +114,7 @@ impl Harness {
             guard: Guard::None,
             locks: None,
             owner: hub::own_name(),
+            queue: QueueLife::Durable,
             limits: Limits {
                 lease: LEASE,
                 ..Limits::default()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hub::{Hub, HubConfig, Limits, Submit, Target};
+use hub::{Hub, HubConfig, Limits, QueueLife, Submit, Target};
 use journal::{Clock, Config, Journal, Lease, Memory, Moment, NewSession, Owner, Takeover};
 use model::{SessionId, Timestamp};
 use runner::RunOptions;
@@ -86,6 +86,7 @@ impl Paused {
             guard: Guard::None,
             locks: None,
             owner: hub::own_name(),
+            queue: QueueLife::Durable,
             limits: Limits {
                 lease: LEASE,
                 ..Limits::default()

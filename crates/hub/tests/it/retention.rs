@@ -58,6 +58,7 @@ async fn a_hub_removes_what_is_over_the_limits_and_nothing_in_use() {
         format: "linkspan".to_owned(),
         profile: None,
         served: None,
+        bridge: None,
     };
     assert!(other.follow(follow(&done[0])).await.is_err());
     assert!(other.follow(follow(&running)).await.is_ok());

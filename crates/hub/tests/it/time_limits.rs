@@ -68,6 +68,7 @@ fn follow(scope: Scope) -> Follow {
         format: "linkspan".to_owned(),
         profile: None,
         served: None,
+        bridge: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! `linkspan acp` as a client meets it: lines in, lines out, and nothing but messages.
 
 mod agents;
-mod client;
+pub(crate) mod client;
 mod ends;
 mod schema;
 mod sessions;

@@ -391,7 +391,7 @@ fn numbers(folder: &str) -> Vec<i32> {
 }
 
 /// The processes of a life, with what they are.
-fn survivors(life: &str) -> Vec<(i32, String)> {
+pub(crate) fn survivors(life: &str) -> Vec<(i32, String)> {
     let belongs = |pid: &i32| {
         let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environ.split(|it| *it == 0).any(|it| it == life.as_bytes())

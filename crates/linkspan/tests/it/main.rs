@@ -43,6 +43,7 @@ mod removed;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;
+mod schema;
 mod sdks;
 #[cfg(target_os = "linux")]
 mod secrets;
@@ -56,6 +57,10 @@ mod sessions;
 mod show;
 #[cfg(target_os = "linux")]
 mod slow_consumers;
+#[cfg(target_os = "linux")]
+mod started_server;
+#[cfg(target_os = "linux")]
+mod stdio;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -24,8 +24,11 @@ fn no_arguments_print_short_help_to_stderr() {
 
 #[test]
 fn help_leads_with_an_example() {
-    let pages: [&[&str]; 6] = [
+    let pages: [&[&str]; 9] = [
         &[],
+        &["serve"],
+        &["stdio"],
+        &["schema"],
         &["convert"],
         &["show"],
         &["formats"],
@@ -45,8 +48,28 @@ fn help_leads_with_an_example() {
 
 #[test]
 fn the_version_is_one_line() {
-    let version = format!("linkspan {}\nexit 0\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(run(&["--version"], b"").shown(), version);
+    let shown = run(&["--version"], b"").shown();
+    let version = format!("linkspan {} (", env!("CARGO_PKG_VERSION"));
+    let build = shown
+        .strip_prefix(&version)
+        .unwrap_or_else(|| panic!("{shown}"));
+    let build = build.strip_suffix(")\nexit 0\n").unwrap();
+    // The commit and its day, unless the sources have no history.
+    let target = match build.split_once(", ") {
+        Some((commit, target)) => {
+            let (hash, day) = commit.split_once(' ').unwrap();
+            assert!(
+                hash.len() >= 7 && hash.bytes().all(|it| it.is_ascii_hexdigit()),
+                "{shown}"
+            );
+            let is_day = day.len() == 10 && day.split('-').all(|it| it.parse::<u32>().is_ok());
+            assert!(is_day, "{shown}");
+            target
+        }
+        None => build,
+    };
+    let machine = [std::env::consts::ARCH, std::env::consts::OS];
+    assert!(machine.iter().all(|it| target.contains(it)), "{shown}");
 }
 
 #[test]
@@ -149,6 +172,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: serve, run, acp, sessions, show, replay, convert, engines, formats, token, config, doctor, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: serve, run, acp, stdio, sessions, show, replay, convert, engines, formats, schema, token, config, doctor, completions, man\nexit 2\n"
     );
 }

@@ -46,8 +46,12 @@ impl Answer {
 
 /// A server that keeps its sessions in `folder`, and has its agents there.
 pub(crate) fn serve(folder: &Folder) -> Command {
+    serve_at(folder, "127.0.0.1:0")
+}
+
+pub(crate) fn serve_at(folder: &Folder, listen: &str) -> Command {
     let path = std::env::var("PATH").unwrap();
-    let mut command = linkspan(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut command = linkspan(&["serve", "--listen", listen]);
     command
         .args(["--data-dir", &folder.path("data")])
         .env("PATH", format!("{}:{path}", folder.path("bin")))

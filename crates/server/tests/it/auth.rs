@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use server::{Exposure, Keys, Role};
+use server::{Exposure, Keys, Listen, Role};
 use tokio_tungstenite::tungstenite::Error;
 
 use crate::test_server::{TestServer, config};
@@ -402,9 +402,12 @@ async fn an_address_that_others_reach_needs_encryption() {
         ("127.0.0.1:0", Exposure::BehindProxy, false),
         ("0.0.0.0:0", Exposure::BehindProxy, false),
     ] {
-        let keys = Keys::open(&test_server.dir.path().join("data"), None, None).unwrap();
-        let mut config = config(test_server.dir.path(), test_server.journal.clone(), keys);
-        config.listen = listen.parse().unwrap();
+        let keys = || Keys::open(&test_server.dir.path().join("data"), None, None).unwrap();
+        let mut config = config(test_server.dir.path(), test_server.journal.clone(), keys());
+        config.listen = Listen::Tcp {
+            address: listen.parse().unwrap(),
+            keys: keys(),
+        };
         config.exposure = exposure;
         let bound = server::bind(config).await;
         let refused = matches!(bound, Err(server::Error::Exposed(_)));

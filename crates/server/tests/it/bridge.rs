@@ -4,7 +4,7 @@ use futures_util::SinkExt;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::test_server::TestServer;
+use crate::test_server::{Socket, TestServer};
 
 async fn n_sessions(test_server: &TestServer) -> usize {
     let page = test_server.get("/api/sessions").await.json();
@@ -26,7 +26,7 @@ async fn a_run_is_submitted_and_its_events_come_with_their_cursors() {
         reply,
         json!({
             "type": "bridge.run_submit", "threadDocId": "t1", "sessionId": id, "number": 1,
-            "position": 0, "provider": "replay:tools", "resumeId": "new", "len": 5,
+            "position": 0, "cursor": 0, "provider": "replay:tools", "resumeId": "new", "len": 5,
         })
     );
     let mut socket = test_server.socket("", "watch").await;
@@ -254,4 +254,131 @@ async fn a_stopping_server_sends_a_close_frame() {
         .await
         .unwrap();
     assert_eq!(runs[0].end.unwrap().outcome, model::Outcome::Aborted);
+}
+
+/// What comes until a run has ended.
+async fn until_run_ended(socket: &mut Socket) -> Vec<Value> {
+    let mut messages = Vec::new();
+    loop {
+        let message = socket.next().await.expect("the server hung up");
+        messages.push(message);
+        let kind = &messages[messages.len() - 1]["type"];
+        if kind == "bridge.run_ended" {
+            return messages;
+        }
+    }
+}
+
+#[tokio::test]
+async fn asks_come_in_any_format_to_those_who_want_them() {
+    let test_server = TestServer::new().await;
+    for format in formats::registry::live_formats().map(|it| it.name) {
+        let query = format!("?format={format}&asks=true&subscribe=own");
+        let mut socket = test_server.socket(&query, "approve").await;
+        let cwd = test_server.dir.path();
+        let submit =
+            json!({ "control": "run.submit", "prompt": "ask", "engine": "claude", "cwd": cwd });
+        let id = socket.call(submit).await["sessionId"].clone();
+        let ask = socket.next_of("bridge.ask").await;
+        assert_eq!(
+            (&ask["sessionId"], &ask["tool"]),
+            (&id, &json!("Bash")),
+            "{format}"
+        );
+        // Whoever comes later is shown it, too.
+        let mut late = test_server.socket(&query, "approve").await;
+        late.send(&json!({ "control": "subscribe", "sessionId": id, "since": ask["cursor"] }))
+            .await;
+        let shown = late.next_of("bridge.ask").await;
+        assert_eq!(shown["askId"], ask["askId"], "{format}");
+        assert_eq!(shown["replayed"], true, "{format}");
+        let settle = json!({ "control": "ask.settle", "askId": ask["askId"], "decision": "allow" });
+        socket.send(&settle).await;
+        let messages = until_run_ended(&mut socket).await;
+        let settled = messages
+            .iter()
+            .find(|it| it["type"] == "bridge.ask_settled" && !it["cursor"].is_null());
+        assert_eq!(settled.unwrap()["decision"], "allowed", "{format}");
+        let end = &messages[messages.len() - 1];
+        let end = (&end["sessionId"], &end["outcome"], &end["answer"]);
+        assert_eq!(
+            end,
+            (&id, &json!("completed"), &json!("allowed")),
+            "{format}"
+        );
+    }
+    test_server.stop().await;
+}
+
+#[tokio::test]
+async fn clients_of_other_formats_than_thread_get_no_messages_unasked() {
+    let test_server = TestServer::new().await;
+    let mut quiet = test_server.socket("?format=takopi", "watch").await;
+    let mut loud = test_server
+        .socket("?format=takopi&asks=true", "watch")
+        .await;
+    test_server
+        .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
+        .await;
+    let events = |messages: Vec<Value>| -> Vec<Value> {
+        let events = messages.into_iter();
+        let events = events.filter(|it| it["type"] == "bridge.event");
+        events.map(|it| it["data"].clone()).collect()
+    };
+    let heard = events(until_run_ended(&mut loud).await);
+    assert!(heard.len() > 3, "{heard:?}");
+    for expected in &heard {
+        let message = loop {
+            let message = quiet.next().await.unwrap();
+            assert_ne!(message["type"], "bridge.run_ended");
+            if message["type"] == "bridge.event" {
+                break message;
+            }
+        };
+        assert_eq!(message["data"], *expected);
+    }
+    // What comes next is the reply, and nothing about the end.
+    assert_eq!(
+        quiet.call(json!({ "control": "echo", "tag": 1 })).await["tag"],
+        1
+    );
+    test_server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_wants_its_own_hears_of_no_other_session() {
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("?subscribe=own", "prompt").await;
+    let other = test_server
+        .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
+        .await;
+    test_server.ended(&other, 1).await;
+    let submit = json!({ "control": "run.submit", "prompt": "x", "engine": "replay:tools" });
+    let mut own = Vec::new();
+    // More sessions than may be subscribed to.
+    for _ in 0..70 {
+        own.push(socket.call(submit.clone()).await["sessionId"].clone());
+        let messages = until_run_ended(&mut socket).await;
+        let of_other = |it: &&Value| {
+            let id = it.get("sessionId").unwrap_or(&it["session"]["id"]);
+            !it["type"].is_null() && !own.contains(id)
+        };
+        assert_eq!(messages.iter().find(of_other), None);
+    }
+    test_server.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_control_is_answered_with_the_one_that_was_meant() {
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "watch").await;
+    let reply = socket.call(json!({ "control": "run.submt" })).await;
+    assert_eq!(reply["code"], "unknown_control");
+    assert_eq!(
+        reply["message"],
+        "no control is called `run.submt`; did you mean `run.submit`?"
+    );
+    let reply = socket.call(json!({ "control": "xyz" })).await;
+    assert_eq!(reply["message"], "no control is called `xyz`");
+    test_server.stop().await;
 }

@@ -7,7 +7,7 @@ use futures_util::{SinkExt, StreamExt};
 use journal::NewSession;
 use model::SessionId;
 use serde_json::json;
-use server::{Exposure, Keys, Secret};
+use server::{Exposure, Keys, Listen, Secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -157,7 +157,10 @@ async fn idle_connections_do_not_exhaust_the_limit() {
 async fn a_short_token_is_looked_at_once_a_second_after_ten_wrong_ones() {
     let test_server = TestServer::with(|it| {
         let given = Some(Secret::new("hunter2"));
-        it.keys = Keys::open(&it.data_dir, None, given).unwrap();
+        it.listen = Listen::Tcp {
+            address: "127.0.0.1:0".parse().unwrap(),
+            keys: Keys::open(&it.data_dir, None, given).unwrap(),
+        };
     })
     .await;
     let knock = async |token: &str| {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use hub::{HubConfig, Limits};
+use hub::{HubConfig, Limits, QueueLife};
 use journal::{Config, Journal, Memory, SystemClock};
 use runner::process::Guard;
 use serde_json::{Value, json};
-use server::{Exposure, Keys, MAX_CLIENTS, Role, ServeConfig};
+use server::{Exposure, Keys, Listen, MAX_CLIENTS, Role, ServeConfig};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -126,13 +126,13 @@ impl TestServer {
         let mut config = config(dir.path(), Arc::clone(&journal), keys);
         change(&mut config);
         let server = server::bind(config).await.unwrap();
-        let url = server.url();
+        let address = server.listen().parse().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(server.run(async {
             stopped.await.ok();
         }));
         Self {
-            address: url.split_once("://").unwrap().1.parse().unwrap(),
+            address,
             dir,
             journal,
             tokens,
@@ -282,11 +282,14 @@ pub(crate) fn config(dir: &Path, journal: Arc<dyn Journal>, keys: Keys) -> Serve
             guard: Guard::None,
             locks: None,
             owner: hub::own_name(),
+            queue: QueueLife::Durable,
             limits: Limits::default(),
         },
-        listen: "127.0.0.1:0".parse().unwrap(),
+        listen: Listen::Tcp {
+            address: "127.0.0.1:0".parse().unwrap(),
+            keys,
+        },
         data_dir: dir.join("data"),
-        keys,
         own: Vec::new(),
         exposure: Exposure::Loopback,
         public: Vec::new(),

@@ -104,6 +104,7 @@ fn the_end_of_a_run_has_its_own_counts() {
         None,
         vec![Body::RunEnded(ended)],
         expect![[r#"
+            {"type":"bridge.run_ended","runId":"r1","outcome":"completed","answer":"done","error":null,"usage":{"input_tokens":3,"cached_input_tokens":4,"cache_write_input_tokens":0,"output_tokens":5,"reasoning_output_tokens":0},"usage_scope":"run","cost_usd":0.25,"session_cost_usd":1.5,"stopReason":null,"denials":[]}
         "#]],
     );
 }

@@ -14,7 +14,7 @@ use super::schema::{self, SentRequests};
 use crate::program::{Folder, linkspan, machine, ran};
 
 /// Speaks Claude Code's side of a conversation: what the prompt says is what it does.
-const CLAUDE: &str = r#"
+pub(crate) const CLAUDE: &str = r#"
 PATH=/usr/bin:/bin
 echo $$ >> "$HOME/pids"
 echo "$*" >> "$HOME/args"
@@ -57,11 +57,11 @@ while read -r line; do
 done
 "#;
 
-pub(super) fn made(name: &str) -> Folder {
+pub(crate) fn made(name: &str) -> Folder {
     made_with(name, "interrupt_grace = 1\n")
 }
 
-pub(super) fn made_with(name: &str, config: &str) -> Folder {
+pub(crate) fn made_with(name: &str, config: &str) -> Folder {
     let folder = machine(name, &[("claude", CLAUDE)], config);
     fs::create_dir_all(folder.path("work")).unwrap();
     folder
@@ -221,7 +221,7 @@ impl Drop for Client {
 }
 
 /// A command that finds its agents and its journal in the folder.
-pub(super) fn at_home<'a>(command: &'a mut Command, folder: &Folder) -> &'a mut Command {
+pub(crate) fn at_home<'a>(command: &'a mut Command, folder: &Folder) -> &'a mut Command {
     command
         .env_clear()
         .env("PATH", folder.path("bin"))
@@ -236,7 +236,7 @@ pub(super) fn at_home<'a>(command: &'a mut Command, folder: &Folder) -> &'a mut 
 }
 
 /// What the agent was answered.
-pub(super) fn answers(folder: &Folder) -> Vec<Value> {
+pub(crate) fn answers(folder: &Folder) -> Vec<Value> {
     let answers = fs::read_to_string(folder.path("answers")).unwrap();
     let answers = answers.lines();
     answers
@@ -245,7 +245,7 @@ pub(super) fn answers(folder: &Folder) -> Vec<Value> {
 }
 
 /// How the runs of a session have ended, as the journal has it.
-pub(super) fn ends(folder: &Folder, session: &str) -> Vec<Value> {
+pub(crate) fn ends(folder: &Folder, session: &str) -> Vec<Value> {
     let mut command = linkspan(&["replay", session, "--to", "linkspan"]);
     let ran = ran(at_home(&mut command, folder).output().unwrap());
     let events = ran.stdout.lines();

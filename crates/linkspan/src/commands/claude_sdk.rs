@@ -148,6 +148,13 @@ impl OpenedSession {
             false => Resume::Session(native),
         };
         let Some(stored) = stored else {
+            if let Some(id) = wanted
+                && engines::find(&engine).is_some_and(|it| it.rules().is_none())
+            {
+                // An agent knows sessions that are not kept here; a model has no others.
+                let message = format!("no session matches `{}`", printable(id));
+                return Err(Failure::new(Code::Failed, message));
+            }
             let resume = wanted.map_or(Resume::Fresh, |it| begin(it.to_owned()));
             let id = runner::new_id();
             return Ok(Self {

@@ -24,35 +24,46 @@ use crate::settings as config;
 pub(crate) fn run(args: &ExecArgs) -> Result<(), Failure> {
     let settings = CodexSettings::read(&args.config)?;
     let mut run_args = run_args(args, &settings);
-    if run_args.engine.is_none() && run_args.resume.is_none() {
-        let config = config::load(&run_args.file)?.config;
-        // Whoever starts Codex means Codex, unless the user has chosen something else.
-        let own = ENGINES.iter().find(|it| it.takes_exec_flags);
-        let default = config.default_engine().map(str::to_owned);
-        run_args.engine = default.or_else(|| own.map(|it| it.name.to_owned()));
-    }
-    let name = match &run_args.engine {
-        Some(name) => Some(name.clone()),
-        None => plan::engine_of_session(&run_args)?,
+    let stored = match &run_args.resume {
+        Some(id) => plan::stored(&run_args, id)?,
+        None => None,
     };
-    let engine = name.as_deref().and_then(engines::find);
-    let handed = HandedOn::new(
-        args,
-        &settings,
-        engine,
-        name.as_deref().unwrap_or("this engine"),
-    )?;
+    let name = match (&settings.engine, &stored) {
+        (Some(name), _) => name.clone(),
+        (None, Some(stored)) => stored.engine.clone(),
+        (None, None) => default_engine(&run_args)?,
+    };
+    let engine = engines::find(&name);
+    let is_recording = engine.is_some_and(Engine::is_recording);
+    if let (Some(id), None) = (&run_args.resume, &stored)
+        && engine.is_some_and(|it| it.rules().is_none())
+        && !is_recording
+    {
+        // An agent knows sessions that are not kept here; a model has no others.
+        let message = format!("no session matches `{}`", exit::printable(id));
+        return Err(Failure::new(Code::Failed, message));
+    }
+    let handed = HandedOn::new(args, &settings, engine, &name)?;
+    run_args.engine = Some(name);
     for line in &handed.ignored {
         exit::print_line(&format!("linkspan: {line}\n"));
     }
     run_args.options.effort = handed.effort;
     run_args.caller.agent_args = handed.args;
-    if engine.is_some_and(|it| it.is_recording()) {
+    if is_recording {
         // It says the same in every turn.
         run_args.resume = None;
     }
     run_args.caller.prompt = Some(run::prompt::stdin()?);
     play(&run_args)
+}
+
+/// Whoever starts Codex means Codex, unless the user has chosen something else.
+fn default_engine(args: &RunArgs) -> Result<String, Failure> {
+    let config = config::load(&args.file)?.config;
+    let own = ENGINES.iter().find(|it| it.takes_exec_flags);
+    let default = config.default_engine().or(own.map(|it| it.name));
+    Ok(default.unwrap_or_default().to_owned())
 }
 
 /// The run, with the exit codes of Codex: a turn that was not completed is 1.

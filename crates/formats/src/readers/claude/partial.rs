@@ -337,6 +337,7 @@ impl Claude {
         };
         let tokens = Tokens {
             output: end_tokens.output.or(start.output),
+            reasoning: start.reasoning,
             ..known
         };
         let usage = Usage {

@@ -222,9 +222,10 @@ impl Claude {
         };
         let was_told = take(&mut self.denied, |it| *it == tool.id).is_some();
         let meta = match &result.meta {
-            Some(meta) => Some(meta.by_ref()),
-            None if was_told => None,
-            None => not_run(tool_use_id, status),
+            Some(meta) if meta.get().starts_with('[') => Some(meta.by_ref()),
+            // Another agent's note says what only that agent means by it.
+            Some(_) | None if was_told => None,
+            Some(_) | None => not_run(tool_use_id, status),
         };
         let told = ResultFields {
             structured: result.structured.as_ref(),
@@ -248,7 +249,8 @@ impl Claude {
             ..TurnFlags::default()
         };
         // The API has an id for every response; a message of no response is one of its own.
-        let group = group.unwrap_or(id.as_str()).to_owned();
+        let streamed = self.stream.as_ref().and_then(|it| it.group_of(id));
+        let group = streamed.or(group).unwrap_or(id.as_str()).to_owned();
         self.stream_whole(event, id, &group, &block, out);
         self.assistant(event, &group, [block], flags, out);
         self.stream_stop(event, id, out);

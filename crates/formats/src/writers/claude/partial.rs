@@ -38,6 +38,8 @@ struct StreamedBlock {
     /// None before its first piece: only then it is certain what it is.
     index: Option<usize>,
     has_pieces: bool,
+    /// A piece of it came while another response was streamed: it is streamed when it is whole.
+    is_late: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +47,20 @@ enum StreamedKind {
     Text,
     Thinking,
     Call { name: String, server_side: bool },
+}
+
+impl Stream {
+    /// A block of another response is being streamed; the API has one response at a time.
+    fn is_busy(&self, group: &str) -> bool {
+        let is_other = self.message.as_ref().is_some_and(|it| it.id != group);
+        is_other && self.blocks.iter().any(|it| it.index.is_some())
+    }
+
+    /// The response that an item was streamed in; its group may be known only at its end.
+    pub(super) fn group_of(&self, item: &ItemId<'_>) -> Option<&str> {
+        let mut streamed = self.blocks.iter().filter(|it| it.index.is_some());
+        Some(&*streamed.find(|it| it.item == *item)?.group)
+    }
 }
 
 impl Claude {
@@ -71,16 +87,23 @@ impl Claude {
             kind,
             index: None,
             has_pieces: false,
+            is_late: false,
         });
     }
 
     pub(super) fn stream_delta(&mut self, event: &Event<'_>, delta: &Delta<'_>, out: &mut Vec<u8>) {
-        let Some(stream) = self.stream.as_ref().filter(|_| event.path.is_empty()) else {
+        let Some(stream) = self.stream.as_mut().filter(|_| event.path.is_empty()) else {
             return;
         };
         let Some(at) = stream.blocks.iter().position(|it| it.item == delta.item) else {
             return;
         };
+        if stream.blocks[at].index.is_none()
+            && (stream.blocks[at].is_late || stream.is_busy(&stream.blocks[at].group))
+        {
+            stream.blocks[at].is_late = true;
+            return;
+        }
         let text = &delta.text;
         let piece = match (&stream.blocks[at].kind, delta.channel) {
             (StreamedKind::Text, Channel::Text) => ApiDelta::TextDelta { text },
@@ -114,9 +137,17 @@ impl Claude {
                 kind: StreamedKind::Text,
                 index: None,
                 has_pieces: false,
+                is_late: false,
             });
             stream.blocks.len() - 1
         });
+        if stream.blocks[at].index.is_none() {
+            // Only now it is certain which response it belongs to.
+            stream.blocks[at].group = group.to_owned();
+            if stream.is_busy(group) {
+                return;
+            }
+        }
         let has_pieces = stream.blocks[at].has_pieces;
         self.start_block(at, Some(block), out);
         if has_pieces {

@@ -381,7 +381,7 @@ fn resume(args: &RunArgs, prompt: &PromptSource) -> Result<Resume, Failure> {
 }
 
 /// What the journal has under an id, if there is a journal.
-fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure> {
+pub(crate) fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure> {
     // Without a journal there are only the agent's names.
     let folder = store::folder(&args.data).ok();
     let Some(folder) = folder.filter(|it| store::exists(it)) else {
@@ -399,7 +399,7 @@ fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure>
 }
 
 /// The engine of the session that the flags name, where no flag names the engine.
-pub(crate) fn engine_of_session(args: &RunArgs) -> Result<Option<String>, Failure> {
+fn engine_of_session(args: &RunArgs) -> Result<Option<String>, Failure> {
     match (&args.engine, args.fork.as_ref().or(args.resume.as_ref())) {
         (None, Some(id)) => engine_of(args, id),
         _ => Ok(None),

@@ -187,6 +187,8 @@ def test_folders_may_have_any_name(tmp_path: Path) -> None:
     run = linkspan.run("look", engine=f"replay:{recording}", cwd=folder, data_dir=folder / "data")
     assert run.result()["outcome"] == "completed"
     assert (folder / "data" / "journal.sqlite").exists()
+    stored = list(linkspan.events(run.session, data_dir=folder / "data"))
+    assert stored[-1]["type"] == "run.ended"
     assert len(list(linkspan.events(recording))) > 5
 
 

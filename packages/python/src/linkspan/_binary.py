@@ -49,12 +49,14 @@ def binary_path() -> str:
 
 
 def _installed() -> Iterator[Path]:
-    """Yield where an installer may have put the program of this package."""
-    yield Path(sysconfig.get_path("scripts"), _NAME)
+    """Yield where an installer may have put the program of this package, the surest place first."""
+    modules = Path(__file__).parent.parent
     # `pip install --target DIR` puts scripts into DIR/bin, and its RECORD names another folder.
-    beside = Path(__file__).parent.parent
-    yield beside / ("Scripts" if os.name == "nt" else "bin") / _NAME
-    # `--user`, `--prefix`: only the record of the distribution says where its files are.
+    yield modules / ("Scripts" if os.name == "nt" else "bin") / _NAME
+    # Another installation of the same Python has its own, perhaps an older one.
+    if str(modules) in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
+        yield Path(sysconfig.get_path("scripts"), _NAME)
+    # `--user`, `--prefix`, `--editable`: the record of the distribution says where its files are.
     try:
         files = importlib.metadata.distribution("linkspan").files
     except importlib.metadata.PackageNotFoundError:

@@ -34,16 +34,20 @@ def convert(
     return _lines([*arguments, "--", os.fspath(path)])
 
 
-def events(what: Path, *, since: int = 0) -> Iterator[Event]:
+def events(what: Path, *, since: int = 0, data_dir: Path | None = None) -> Iterator[Event]:
     """Iterate over the canonical events of a recording or of a stored session.
 
     `what` is a file, or the id of a session: linkspan's or the agent's own. `since` is a cursor:
-    the number of the last event that is known already.
+    the number of the last event that is known already. `data_dir` is where sessions are kept, if
+    not where the user's are.
     """
     if os.path.exists(what):
         lines = convert(what, to="linkspan")
     else:
-        lines = _lines(["replay", "--to", "linkspan", "--", os.fspath(what)])
+        arguments = ["replay", "--to", "linkspan"]
+        if data_dir is not None:
+            arguments += ["--data-dir", os.fspath(data_dir)]
+        lines = _lines([*arguments, "--", os.fspath(what)])
     for line in lines:
         event = cast(Event, json.loads(line))
         if event["seq"] > since:

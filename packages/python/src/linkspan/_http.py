@@ -24,6 +24,7 @@ from ._link import Message
 
 # The server writes something at least every 20 s.
 _SECONDS_OF_SILENCE = 60.0
+_SECONDS_TO_ANSWER = 15.0
 _SHORTEST_PAUSE = 0.25
 _LONGEST_PAUSE = 10.0
 
@@ -46,7 +47,7 @@ class Server:
 
     def call(self, method: str, path: str, body: Message | None = None) -> Any:
         """Make one request, and return what it is answered with."""
-        connection = self._connection()
+        connection = self._connection(_SECONDS_TO_ANSWER)
         try:
             response = self._open(connection, method, path, body)
             return json.loads(response.read() or b"null")
@@ -60,7 +61,7 @@ class Server:
 
         `connected` is given the socket, and says whether to go on.
         """
-        connection = self._connection()
+        connection = self._connection(_SECONDS_OF_SILENCE)
         try:
             self._connect(connection)
             if not connected(connection.sock):
@@ -82,9 +83,9 @@ class Server:
         finally:
             connection.close()
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._is_encrypted else http.client.HTTPConnection
-        return kind(self._host, self._port, timeout=_SECONDS_OF_SILENCE)
+        return kind(self._host, self._port, timeout=timeout)
 
     def _open(
         self,
@@ -165,8 +166,8 @@ class HttpLink:
             self._follower.close()
 
     async def aclose(self) -> None:
-        """`close`; the reader ends at once."""
-        self.close()
+        """`close`, without blocking the event loop."""
+        await asyncio.to_thread(self.close)
 
     def _submit(self, body: Message) -> Message:
         wanted = body.pop("resumeId", "new")
@@ -222,7 +223,6 @@ class Follower:
 
     def _follow(self) -> None:
         pause = _SHORTEST_PAUSE
-        error = LinkspanError("closed", "the stream was closed")
         while not self._stopped.is_set():
             try:
                 for event in self._server.follow(self._path, self._after, self._connected):
@@ -231,15 +231,15 @@ class Follower:
                     pause = _SHORTEST_PAUSE
             except LinkspanError as err:
                 if err.status in _FINAL_STATUS:
-                    error = err
-                    break
+                    self._inbox.end(err)
+                    return
             except (OSError, ValueError, http.client.HTTPException):
                 # Broken off, perhaps in the middle of an event, which comes again.
                 pass
             # Many clients that were cut off together do not come back together.
             self._stopped.wait(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 2, _LONGEST_PAUSE)
-        self._inbox.end(error)
+        self._inbox.end(LinkspanError("closed", "the stream was closed"))
 
     def _connected(self, socket: socket.socket) -> bool:
         # Noted before it is asked: whoever stops the thread in between finds the socket.

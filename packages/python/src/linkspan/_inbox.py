@@ -22,7 +22,7 @@ class Inbox(Generic[T]):
         self._items: deque[T] = deque()
         self._end: Exception | None = None
         self._changed = threading.Condition()
-        self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     def put(self, item: T) -> None:
         """Add an item."""
@@ -51,12 +51,8 @@ class Inbox(Generic[T]):
                 if self._items or self._end:
                     return self._pop()
                 woken: asyncio.Future[None] = loop.create_future()
-                self._waiting = (loop, woken)
-            try:
-                await woken
-            finally:
-                with self._changed:
-                    self._waiting = None
+                self._waiting.append((loop, woken))
+            await woken
 
     def _pop(self) -> T:
         if self._items:
@@ -67,13 +63,13 @@ class Inbox(Generic[T]):
 
     def _wake(self) -> None:
         self._changed.notify_all()
-        if self._waiting is not None:
-            loop, woken = self._waiting
+        waiting, self._waiting = self._waiting, []
+        for loop, woken in waiting:
             try:
                 loop.call_soon_threadsafe(_set, woken)
             except RuntimeError:
                 # The loop was closed while its task still waited.
-                self._waiting = None
+                pass
 
 
 def _set(future: asyncio.Future[None]) -> None:

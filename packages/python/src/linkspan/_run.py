@@ -278,7 +278,7 @@ async def afinish(link: Link, reader: RunReader) -> None:
     """`finish`, without blocking the event loop."""
     try:
         if not reader.ended:
-            link.send("run.abort", sessionId=reader.session)
+            await link.arequest("run.abort", sessionId=reader.session)
         while not reader.ended:
             reader.take(await link.inbox.atake())
     except LinkspanError:

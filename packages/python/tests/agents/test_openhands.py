@@ -57,7 +57,7 @@ def ends(session: str) -> list[dict[str, Any]]:
 
 def test_the_snippet_of_the_proposal_runs(model: Callable[..., Model]) -> None:
     played = model(main=[text("Hello there.")])
-    snippet = Path(__file__).with_name("seed_snippet.py")
+    snippet = Path(__file__).with_name("proposal.py")
     done = subprocess.run(
         [sys.executable, str(snippet)], capture_output=True, text=True, check=False
     )

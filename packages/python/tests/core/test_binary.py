@@ -30,8 +30,8 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.delenv("LINKSPAN_BIN", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    scripts = tmp_path / "scripts"
-    monkeypatch.setattr(sysconfig, "get_path", {"scripts": str(scripts)}.__getitem__)
+    paths = {"scripts": "scripts", "purelib": "target", "platlib": "other"}
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / paths[name]))
     monkeypatch.setattr(_binary, "__file__", str(tmp_path / "target/linkspan/_binary.py"))
     monkeypatch.setattr(importlib.metadata, "distribution", distribution)
 
@@ -56,7 +56,7 @@ def test_nearer_places_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         importlib.metadata.PackagePath, "locate", lambda it: tmp_path / "a/b/c" / it, raising=False
     )
     found = []
-    for folder in ("path", "bin", "target/bin", "scripts"):
+    for folder in ("path", "bin", "scripts", "target/bin"):
         wanted = program(tmp_path / ("a/b/c/../../../bin" if folder == "bin" else folder))
         assert linkspan.binary_path() == os.path.abspath(wanted)
         found.append(linkspan.binary_path())
@@ -64,6 +64,15 @@ def test_nearer_places_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     named = program(tmp_path / "named")
     monkeypatch.setenv("LINKSPAN_BIN", named)
     assert linkspan.binary_path() == named
+
+
+def test_scripts_of_another_installation_are_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "scripts")
+    wanted = program(tmp_path / "path")
+    monkeypatch.setattr(_binary, "__file__", str(tmp_path / "user/linkspan/_binary.py"))
+    assert linkspan.binary_path() == wanted
 
 
 def test_a_file_that_is_no_program_is_passed_over(tmp_path: Path) -> None:

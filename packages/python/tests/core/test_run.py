@@ -187,6 +187,8 @@ def test_folders_may_have_any_name(tmp_path: Path) -> None:
     run = linkspan.run("look", engine=f"replay:{recording}", cwd=folder, data_dir=folder / "data")
     assert run.result()["outcome"] == "completed"
     assert (folder / "data" / "journal.sqlite").exists()
+    stored = list(linkspan.events(run.session, data_dir=folder / "data"))
+    assert stored[-1]["type"] == "run.ended"
     assert len(list(linkspan.events(recording))) > 5
 
 
@@ -262,4 +264,18 @@ def test_cancelling_a_task_ends_its_run() -> None:
         assert children("linkspan") == []
 
     started = asyncio.Event()
+    asyncio.run(main())
+
+
+def test_closing_a_conversation_ends_everybody_who_waits() -> None:
+    async def main() -> None:
+        async with linkspan.Conversation(engine="replay:tools", speed=0.01) as conversation:
+            run = conversation.send("look")
+            await anext(run)
+            others = [asyncio.create_task(run.result()) for _ in range(2)]
+            await asyncio.sleep(0)
+        # Some see the end of the run, which is aborted, and some the end of the program.
+        ended = await asyncio.gather(*others, return_exceptions=True)
+        assert [it for it in ended if not isinstance(it, linkspan.LinkspanError)] == []
+
     asyncio.run(main())

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from openhands.sdk.llm import LLM
 
 
+# Each of them answers a call.
+_ANSWERS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
+
+
 class Step(enum.Enum):
     """How a step goes on."""
 
@@ -52,6 +56,8 @@ class Turn:
     """Open asks, and the calls that they are about."""
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     """Events that have another id here, because their text was streamed under it."""
+    rejected: set[str] = field(default_factory=set[str])
+    """Calls that the SDK has answered itself, by rejecting them."""
     stream: StreamContext | None = None
     error: Message | None = None
     outcome: str | None = None
@@ -88,6 +94,7 @@ class Turn:
             for event in step.conversation.state.active_branch()
             if isinstance(event, UserRejectObservation)
         }
+        self.rejected |= rejected.keys()
         for ask, call in list(self.asks.items()):
             reason = rejected.get(call)
             self._settle(ask, "allow" if reason is None else "deny", reason)
@@ -125,19 +132,9 @@ class Turn:
             data.setdefault("sender", step.engine)
         if data.get("action_id") in self.renamed:
             data["action_id"] = self.renamed[data["action_id"]]
-        if self._is_answered(data, step):
+        if kind in _ANSWERS and data["tool_call_id"] in self.rejected:
             return
         self._emit(data, step)
-
-    def _is_answered(self, data: dict[str, Any], step: StepContext) -> bool:
-        """Whether this answers a call that the SDK has answered itself, by rejecting it."""
-        if data["kind"] not in ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent"):
-            return False
-        call = data["tool_call_id"]
-        return any(
-            isinstance(event, UserRejectObservation) and event.tool_call_id == call
-            for event in step.conversation.state.active_branch()
-        )
 
     def _emit(self, data: dict[str, Any], step: StepContext) -> None:
         # The slot of a stream becomes the event that the text is in.

@@ -131,7 +131,7 @@ impl TypeChecker<'_> {
     }
 
     /// Pyright takes no other paths than those that are relative to its config.
-    fn from_work(&self, path: &Path) -> PathBuf {
+    fn relative(&self, path: &Path) -> PathBuf {
         let up = self.work.components().skip(1).map(|_| Component::ParentDir);
         up.chain(path.components().skip(1)).collect()
     }
@@ -140,7 +140,7 @@ impl TypeChecker<'_> {
     fn pyright(&self, sources: &[&Path]) -> Result<Result<()>> {
         let config = self.work.join(format!("pyright-{}.json", self.version()));
         let paths = [Some(package()), self.packages.clone()];
-        let sources = sources.iter().map(|it| self.from_work(it));
+        let sources = sources.iter().map(|it| self.relative(it));
         let settings = json!({
             "include": sources.collect::<Vec<_>>(),
             "typeCheckingMode": "strict",

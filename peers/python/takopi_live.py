@@ -212,7 +212,7 @@ async def is_listed():
 
 async def config_errors():
     for backend, table, wanted in [
-        ("linkspan_claude", 'modell = "m"', "`linkspan_claude.modell` in {} is not known; there are model, permissions, allowed_tools, denied_tools, program"),
+        ("linkspan_claude", 'models = "m"', "`linkspan_claude.models` in {} is not known; there are model, permissions, allowed_tools, denied_tools, program"),
         ("linkspan_codex", "model = 5", "`linkspan_codex.model` in {} takes a text, not 5"),
         ("linkspan_claude", 'allowed_tools = "Bash"', "`linkspan_claude.allowed_tools` in {} takes a list of texts, not 'Bash'"),
         ("linkspan_claude", "allowed_tools = []", '`linkspan_claude.allowed_tools` in {} is empty; to allow nothing, set `permissions = "deny"`'),

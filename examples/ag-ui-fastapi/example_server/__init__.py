@@ -2,16 +2,14 @@
 
 usage: python -m example_server [--port PORT]
 
-Each agent is a route. Those of models are there if the environment has what they need:
+Each agent is a route, if the environment has what it needs:
 
-| Route | Agent | Needs |
-| --- | --- | --- |
-| `/openai` | a model of OpenAI | `OPENAI_API_KEY` |
-| `/azure` | a model of Azure OpenAI | `AZURE_OPENAI_ENDPOINT`, `AZURE_OPENAI_API_KEY`, `AZURE_OPENAI_DEPLOYMENT` |
-| `/huggingface` | a model of Hugging Face | `HF_TOKEN` |
-| `/openclaw` | an agent of OpenClaw | `OPENCLAW_URL`, and `OPENCLAW_TOKEN` if it wants one |
-| `/custom` | any other endpoint | `OPENRESPONSES_URL`, `OPENRESPONSES_MODEL`, and `OPENRESPONSES_API_KEY` if it wants one |
-| `/agent/ENGINE` | a coding agent, for each engine in `ENGINES` (`claude,codex`) | the agent's program and login |
+/openai         a model of OpenAI: OPENAI_API_KEY
+/azure          a model of Azure OpenAI: AZURE_OPENAI_ENDPOINT, _API_KEY, _DEPLOYMENT
+/huggingface    a model of Hugging Face: HF_TOKEN
+/openclaw       an agent of OpenClaw: OPENCLAW_URL, and OPENCLAW_TOKEN if it wants one
+/custom         any other endpoint: OPENRESPONSES_URL, _MODEL, and _API_KEY if it wants one
+/agent/ENGINE   a coding agent, for each engine in ENGINES, such as claude,codex
 
 `GET /health` says which of them there are. No token is checked: it is for this machine alone.
 `pip install 'linkspan[ag-ui]' uvicorn`.

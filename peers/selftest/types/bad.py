@@ -2,5 +2,5 @@
 
 from linkspan.ag_ui import LinkspanAgent, OpenResponsesAgent
 
-OpenResponsesAgent("https://example.com", modell="m")
+OpenResponsesAgent("https://example.com", models="m")
 LinkspanAgent("claude", on_disconnect="leave")

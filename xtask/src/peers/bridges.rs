@@ -67,16 +67,14 @@ fn with_package(python: &Path, script: &str) -> Command {
     command
 }
 
-/// Ruff, mypy and pyright on the modules of the bridges. Both checkers must refuse a use that is wrong.
+/// mypy and pyright on the modules of the bridges; the step `python` has those that need neither takopi
+/// nor FastAPI. Both must refuse a use that is wrong.
 fn check_types(python: &Path, takopi: Option<&Takopi>, work: &Path) -> Result<()> {
-    print_line("ruff, mypy and pyright on `linkspan.ag_ui` and `linkspan.takopi`");
+    print_line("mypy and pyright on `linkspan.ag_ui` and `linkspan.takopi`");
     let example = root().join("examples/ag-ui-fastapi/example_server");
     let ag_ui = [package().join("linkspan/ag_ui"), example];
     let takopi_module = package().join("linkspan/takopi.py");
     let sources: Vec<&Path> = ag_ui.iter().map(PathBuf::as_path).collect();
-    let all = || sources.iter().copied().chain([takopi_module.as_path()]);
-    run(ruff(python, &["check", "--extend-select", RULES]).args(all()))?;
-    run(ruff(python, &["format", "--check"]).args(all()))?;
     let checker = TypeChecker {
         python,
         work,
@@ -98,18 +96,6 @@ fn check_types(python: &Path, takopi: Option<&Takopi>, work: &Path) -> Result<()
         .check(&[&takopi_module])?;
     }
     Ok(())
-}
-
-/// Imports in order, outdated forms, likely bugs, needless complications.
-const RULES: &str = "I,UP,B,SIM,RET,C4";
-
-fn ruff(python: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(python);
-    command.args(["-m", "ruff"]).args(words);
-    command.args(["--quiet", "--no-cache", "--isolated"]);
-    command.args(["--config", "line-length = 100"]);
-    command.args(["--config", "target-version = 'py310'"]);
-    command
 }
 
 /// mypy and pyright, both as strict as they can be.
@@ -145,7 +131,7 @@ impl TypeChecker<'_> {
     }
 
     /// Pyright takes no other paths than those that are relative to its config.
-    fn from_work(&self, path: &Path) -> PathBuf {
+    fn relative(&self, path: &Path) -> PathBuf {
         let up = self.work.components().skip(1).map(|_| Component::ParentDir);
         up.chain(path.components().skip(1)).collect()
     }
@@ -154,7 +140,7 @@ impl TypeChecker<'_> {
     fn pyright(&self, sources: &[&Path]) -> Result<Result<()>> {
         let config = self.work.join(format!("pyright-{}.json", self.version()));
         let paths = [Some(package()), self.packages.clone()];
-        let sources = sources.iter().map(|it| self.from_work(it));
+        let sources = sources.iter().map(|it| self.relative(it));
         let settings = json!({
             "include": sources.collect::<Vec<_>>(),
             "typeCheckingMode": "strict",

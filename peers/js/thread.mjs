@@ -10,7 +10,7 @@ import Ajv2020 from "ajv/dist/2020.js";
 
 import { first_error, json_lines, main, reject } from "./judge.mjs";
 
-const SCHEMA = new URL("../schemas/thread-event.schema.json", import.meta.url);
+const SCHEMA = new URL("../../docs/thread.schema.json", import.meta.url);
 
 const check = new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile(JSON.parse(fs.readFileSync(SCHEMA, "utf8")));
 

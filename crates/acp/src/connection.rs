@@ -11,13 +11,13 @@ use std::time::Duration;
 use hub::SessionLog;
 use model::error_chain;
 use runner::Resume;
+use runner::pipes::InboundLine;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::content;
-use crate::pipes::InboundLine;
 use crate::rpc::{self, Error, Id, Message, Params};
 use crate::session::{Session, SessionCommand, SessionSetup, Shared};
 use crate::wire;

@@ -4,9 +4,9 @@ use formats::AcpAgent;
 use hub::LogPages;
 use journal::{Deltas, Journal, Stored};
 use model::{Body, Event, Item, ItemClosed, Role, SessionId, Text};
+use runner::pipes::LineSender;
 
 use crate::content::without_context;
-use crate::pipes::LineSender;
 
 /// Replays all stored events.
 pub(crate) async fn replay(

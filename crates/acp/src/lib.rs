@@ -3,14 +3,13 @@
 //! `connection` reads the client's messages and knows its sessions; each session is a task
 //! (`session`) that runs an agent, records it in the journal and updates the client through the
 //! writer of `formats`. History goes through the same writer, so that a loaded session looks as it
-//! did live. All output goes through one thread, in order (`pipes`).
+//! did live. All output goes through one thread, in order (`runner::pipes`).
 
 mod connection;
 mod content;
 mod flush_timer;
 mod history;
 mod options;
-mod pipes;
 mod question;
 mod session;
 mod stats;
@@ -26,6 +25,7 @@ use journal::Journal;
 use runner::RunOptions;
 use runner::config::Config;
 use runner::locks::Locks;
+use runner::pipes;
 use runner::process::Guard;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -70,7 +70,10 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Summary {
     let stats = Arc::new(stats::Stats::default());
-    let pipes = pipes::open(input, output, Arc::clone(&stats));
+    let written = Arc::clone(&stats);
+    let pipes = pipes::open(input, output, move |n_bytes, wait| {
+        written.wrote(n_bytes, wait);
+    });
     let (opened, kept) = watch::channel(None);
     let shared = session::Shared {
         config: Arc::new(config),

@@ -27,5 +27,6 @@ pub use history::{History, LastResponse};
 pub use outputs::{Output, OutputPart, item_output};
 pub use readers::{ItemIds, PreviousStreams, ReaderConfig, RunEnds};
 pub use writers::acp::{AcpAgent, AcpClient, AcpRequest};
+pub use writers::bridge::{BridgeConfig, BridgeWriter};
 pub use writers::thread::waiting_ask;
 pub use writers::{ServedThread, WriterConfig};

@@ -5,6 +5,7 @@ pub(crate) mod lenient;
 
 pub mod acp;
 pub(crate) mod ag_ui;
+pub(crate) mod bridge;
 pub(crate) mod claude;
 pub(crate) mod codex;
 pub(crate) mod duplex;

@@ -10,6 +10,7 @@ macro_rules! put {
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
 mod asks;
+pub(crate) mod bridge;
 pub(crate) mod content;
 mod diff;
 pub(crate) mod html;
@@ -51,8 +52,6 @@ pub struct ServedThread {
     pub base: String,
     /// Bytes of a tool's output that are written, with a link to all of it; none writes all.
     pub max_output: Option<usize>,
-    /// The messages of the bridge are written between the ThreadEvents.
-    pub bridge: bool,
 }
 
 impl ServedThread {

@@ -11,6 +11,7 @@ use model::SessionId;
 use runner::process;
 use serde::{Deserialize, Serialize};
 
+use crate::config::QueueLife;
 use crate::lock::lock;
 use crate::record::now;
 use crate::shared::Shared;
@@ -93,6 +94,18 @@ impl Shared {
         }
     }
 
+    /// Whether to look for work in a session by itself. A hub whose queue ends with it looks for its own
+    /// prompts alone.
+    pub(crate) async fn is_pending(&self, session: &SessionId<'_>) -> journal::Result<bool> {
+        let commands = self.config.journal.commands(session, 0).await?;
+        let mut prompts = commands.iter().filter_map(prompt);
+        let is_concerned = match self.config.queue {
+            QueueLife::Durable => true,
+            QueueLife::OfHub => prompts.any(|it| self.is_own_prompt(it)),
+        };
+        Ok(is_concerned && matches!(self.due_of(&commands), Due::Now | Due::Later))
+    }
+
     /// What is pending in a session for this hub.
     pub(crate) async fn due(&self, session: &SessionId<'_>) -> journal::Result<Due> {
         let commands = self.config.journal.commands(session, 0).await?;
@@ -118,11 +131,19 @@ impl Shared {
     }
 
     fn may_take(&self, prompt: &[u8]) -> bool {
-        // An unreadable command belongs to no hub; the first one to see it removes it.
-        let head = serde_json::from_slice::<PromptHead>(prompt).ok();
-        let accepted = head.and_then(|it| it.accepted);
-        self.may_work_on(accepted.as_ref())
+        self.may_work_on(acceptor(prompt).as_ref())
     }
+
+    /// Whether this hub has accepted a stored prompt.
+    pub(crate) fn is_own_prompt(&self, prompt: &[u8]) -> bool {
+        acceptor(prompt).is_some_and(|it| it.by == self.owner.as_str())
+    }
+}
+
+/// Who accepted a stored prompt. An unreadable one belongs to no hub; the first one to see it removes it.
+fn acceptor(prompt: &[u8]) -> Option<Accepted> {
+    let head = serde_json::from_slice::<PromptHead>(prompt).ok();
+    head.and_then(|it| it.accepted)
 }
 
 fn prompt(command: &Command) -> Option<&Bytes> {

@@ -21,7 +21,17 @@ pub struct HubConfig {
     pub locks: Option<Locks>,
     /// Under which name it owns sessions, see [`own_name`]. No two hubs share one.
     pub owner: String,
+    pub queue: QueueLife,
     pub limits: Limits,
+}
+
+/// How long prompts wait in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLife {
+    /// Until they have run: a hub that stops leaves them to the next one.
+    Durable,
+    /// For as long as the hub that accepted them, which does not look for those of others.
+    OfHub,
 }
 
 impl fmt::Debug for HubConfig {

@@ -5,7 +5,7 @@ use std::iter;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formats::ServedThread;
+use formats::{BridgeConfig, ServedThread};
 use model::{SessionId, Timestamp};
 use tokio::sync::watch;
 
@@ -25,6 +25,8 @@ pub struct Follow {
     pub profile: Option<String>,
     /// What a server adds to `thread` for its clients.
     pub served: Option<ServedThread>,
+    /// The messages of the bridge are wanted beside the events.
+    pub bridge: Option<BridgeConfig>,
 }
 
 /// What is followed, and the cursors that the client already has.
@@ -65,6 +67,8 @@ pub struct Delivered {
     /// The last event that it covers: the cursor of a client that has it.
     pub seq: u64,
     pub bytes: Bytes,
+    /// Where the messages of the bridge begin in `bytes`, one on each line.
+    pub messages_at: usize,
     pub made: EncodedOnce,
 }
 
@@ -92,6 +96,7 @@ impl Follower {
             format: follow.format,
             profile: follow.profile,
             served: follow.served,
+            bridge: follow.bridge,
         };
         style.check().map_err(Error::Format)?;
         Ok(Self(match follow.scope {

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use crate::acceptor::{self, Accepted};
 use crate::changes::Changes;
 use crate::command::{Abort, Prompt, Settings, Submit, Target, to_bytes};
-use crate::config::HubConfig;
+use crate::config::{HubConfig, QueueLife};
 use crate::counts::RunCounts;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
@@ -52,6 +52,16 @@ pub struct Submitted {
     pub number: u64,
     /// How many prompts of the session come before it; 0 runs now.
     pub position: usize,
+    /// The last event of the session before the prompt was accepted.
+    pub after: u64,
+}
+
+/// A prompt on its way into a queue.
+struct PlacedPrompt {
+    home: PromptTarget,
+    prompt: Prompt,
+    /// The last event of its session.
+    after: u64,
 }
 
 /// A queued prompt.
@@ -150,7 +160,11 @@ impl Hub {
         if submit.prompt.trim().is_empty() && submit.thread.is_none() {
             return Err(Error::EmptyPrompt);
         }
-        let (home, prompt) = self.place(&submit).await?;
+        let PlacedPrompt {
+            home,
+            prompt,
+            after,
+        } = self.place(&submit).await?;
         let session = match &home {
             PromptTarget::Session(id) => id.clone(),
             PromptTarget::New(new) | PromptTarget::Either(new) => new.id.clone(),
@@ -170,6 +184,7 @@ impl Hub {
             session,
             number,
             position: usize::try_from(position).unwrap_or(usize::MAX),
+            after,
         })
     }
 
@@ -193,7 +208,7 @@ impl Hub {
     }
 
     /// Resolves the session and the stored form of a prompt; nothing is written yet.
-    async fn place(&self, submit: &Submit) -> Result<(PromptTarget, Prompt)> {
+    async fn place(&self, submit: &Submit) -> Result<PlacedPrompt> {
         let found = match &submit.target {
             Target::New => None,
             Target::Session(id) | Target::Fork(id) => match self.find(id).await {
@@ -236,6 +251,7 @@ impl Hub {
         // A fork is a session of its own from here on; only `parent` names the other one.
         let found = found.filter(|_| fork.is_none());
         let native = found.as_ref().and_then(|it| it.native.clone());
+        let after = found.as_ref().map_or(0, |it| it.head);
         let home = match found {
             Some(session) if session.engine != engine => {
                 return Err(Error::OtherEngine {
@@ -263,7 +279,11 @@ impl Hub {
         // Reject impossible prompts here, not in the queue.
         let native = native.as_ref().map(SessionId::as_str);
         setup::check(&self.shared.config, &selected, native, &prompt)?;
-        Ok((home, prompt))
+        Ok(PlacedPrompt {
+            home,
+            prompt,
+            after,
+        })
     }
 
     /// The queued prompts of a session, the next one first.
@@ -377,6 +397,11 @@ impl Hub {
         self.shared.trouble()
     }
 
+    /// The sessions in which this hub runs a prompt.
+    pub fn at_work(&self) -> Vec<SessionId<'static>> {
+        self.shared.at_work()
+    }
+
     /// How the runs of this hub have ended.
     pub fn run_counts(&self) -> &RunCounts {
         &self.shared.counts
@@ -392,8 +417,13 @@ impl Hub {
         self.shared.directory.subscribe()
     }
 
-    /// Aborts all runs and releases the agents. Queued prompts stay queued.
+    /// Aborts all runs and releases the agents. Queued prompts stay queued if the queue is durable.
     pub async fn stop(&self) {
+        if self.shared.config.queue == QueueLife::OfHub {
+            // Before the session tasks stop, which take them out. A failed read leaves them to be
+            // found by the next hub.
+            self.withdraw_own_prompts().await.ok();
+        }
         self.shared.stop.send_replace(true);
         let mut session_tasks = std::mem::take(&mut *lock(&self.shared.session_tasks));
         let session_tasks: Vec<_> = session_tasks.drain().map(|it| it.1.task).collect();
@@ -412,6 +442,23 @@ impl Hub {
         }
         // Last: from now on other hubs may take the prompts that are still queued.
         acceptor::closed(self.shared.owner.as_str());
+    }
+}
+
+impl Hub {
+    /// Takes the prompts of this hub out of all queues.
+    async fn withdraw_own_prompts(&self) -> Result<()> {
+        for session in self.journal().pending().await? {
+            let commands = self.journal().commands(&session, 0).await?;
+            for Command { number, order, .. } in commands {
+                if let CommandBody::Prompt(body) = order
+                    && self.shared.is_own_prompt(&body)
+                {
+                    self.remove_queued(&session, number).await?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -38,7 +38,7 @@ mod worker;
 
 pub use changes::{Changes, SessionChanged};
 pub use command::{Submit, Target, request_release};
-pub use config::{HubConfig, Limits, own_name};
+pub use config::{HubConfig, Limits, QueueLife, own_name};
 pub use counts::{RunCounts, RunKey};
 pub use error::{Error, Result};
 pub use export::{Cursor, Export};

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formats::{ServedThread, WriterConfig, registry};
+use formats::{BridgeConfig, BridgeWriter, ServedThread, WriterConfig, registry};
 use journal::{Journal, Read, Result, Stored};
-use model::{SessionId, Writer};
+use model::{BodyKind, SessionId, Writer};
 
 use crate::follow::Delivered;
 use crate::ring::{EncodedOnce, Frame};
@@ -20,6 +20,7 @@ pub(crate) struct Style {
     pub(crate) format: String,
     pub(crate) profile: Option<String>,
     pub(crate) served: Option<ServedThread>,
+    pub(crate) bridge: Option<BridgeConfig>,
 }
 
 impl Style {
@@ -45,11 +46,14 @@ pub(crate) struct Render {
     session: Arc<SessionId<'static>>,
     /// Absent for the canonical format: the stored line is the frame.
     writer: Option<Box<dyn Writer>>,
+    bridge: Option<BridgeWriter>,
     /// The last event that was read.
     pub(crate) at: u64,
     /// The last event that was rendered or is already known to the client.
     shown: u64,
     out: Vec<u8>,
+    /// Where the messages of the bridge begin in it.
+    messages_at: usize,
 }
 
 impl Render {
@@ -59,7 +63,13 @@ impl Render {
         style: &Style,
         after: u64,
     ) -> Result<Self, registry::Error> {
-        Self::with_config(session, &style.format, &style.config(), after)
+        let mut render = Self::with_config(session, &style.format, &style.config(), after)?;
+        if let Some(config) = &style.bridge {
+            render.bridge = Some(BridgeWriter::new(config.clone()));
+            // The number of an ask is needed when it is settled.
+            render.at = 0;
+        }
+        Ok(render)
     }
 
     pub(crate) fn with_config(
@@ -73,10 +83,12 @@ impl Render {
         Ok(Self {
             session,
             writer: (!is_stored).then_some(writer),
+            bridge: None,
             // Writers are state machines: they have to see the log from its first event on.
             at: if is_stored { after } else { 0 },
             shown: after,
             out: Vec::new(),
+            messages_at: 0,
         })
     }
 
@@ -105,6 +117,7 @@ impl Render {
             after,
             seq: stored.seq,
             bytes,
+            messages_at: self.messages_at,
             made: EncodedOnce::default(),
         }))
     }
@@ -121,6 +134,13 @@ impl Render {
                 writer.event(&stored.event()?, &mut self.out);
             }
         }
+        self.messages_at = self.out.len();
+        if let Some(bridge) = &mut self.bridge
+            && concerns_bridge(stored.kind)
+            && let Some(event) = stored.event()
+        {
+            bridge.event(&event, &mut self.out);
+        }
         if self.out.is_empty() || stored.seq <= self.shown {
             return None;
         }
@@ -133,5 +153,21 @@ impl Render {
         if let Some(writer) = &mut self.writer {
             writer.end(out);
         }
+    }
+}
+
+/// Whether the bridge has something to say about an event: most are never parsed for it.
+fn concerns_bridge(kind: BodyKind) -> bool {
+    match kind {
+        BodyKind::AskOpened | BodyKind::AskSettled | BodyKind::RunEnded => true,
+        BodyKind::SessionBound
+        | BodyKind::RunStarted
+        | BodyKind::ItemOpened
+        | BodyKind::ItemUpdated
+        | BodyKind::ItemDelta
+        | BodyKind::ItemClosed
+        | BodyKind::UsageReported
+        | BodyKind::NoticeRaised
+        | BodyKind::FrameUnmapped => false,
     }
 }

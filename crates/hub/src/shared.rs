@@ -118,9 +118,8 @@ impl Shared {
     pub(crate) async fn wake_pending(self: &Arc<Self>) -> journal::Result<()> {
         for session in self.config.journal.pending().await? {
             // A failed read is retried the next time.
-            let is_due = !self.is_ours(&session)
-                && matches!(self.due(&session).await, Ok(Due::Now | Due::Later));
-            if is_due {
+            let is_pending = self.is_pending(&session).await.unwrap_or(false);
+            if is_pending && !self.is_ours(&session) {
                 self.wake_worker(&session);
             }
         }
@@ -211,6 +210,12 @@ impl Shared {
             .get(&session.clone().into_owned())
             .cloned();
         status.unwrap_or_default()
+    }
+
+    pub(crate) fn at_work(&self) -> Vec<SessionId<'static>> {
+        let status = lock(&self.status);
+        let at_work = status.iter().filter(|it| it.1.current.is_some());
+        at_work.map(|it| it.0.clone()).collect()
     }
 
     pub(crate) fn set_status(&self, session: &SessionId<'static>, status: WorkerStatus) {

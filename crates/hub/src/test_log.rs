@@ -14,7 +14,7 @@ use model::{
 };
 use runner::process::Guard;
 
-use crate::config::{HubConfig, Limits};
+use crate::config::{HubConfig, Limits, QueueLife};
 use crate::follow::Delivered;
 use crate::render::Style;
 use crate::ring::{EncodedOnce, Frame};
@@ -38,6 +38,7 @@ pub(crate) fn shared(journal: &Arc<dyn Journal>) -> Arc<Shared> {
         guard: Guard::None,
         locks: None,
         owner: crate::own_name(),
+        queue: QueueLife::Durable,
         limits: Limits {
             lease: LEASE,
             ..Limits::default()
@@ -51,6 +52,7 @@ pub(crate) fn canonical() -> Style {
         format: "linkspan".to_owned(),
         profile: None,
         served: None,
+        bridge: None,
     }
 }
 
@@ -104,6 +106,7 @@ pub(crate) fn frame(session: &SessionId<'static>, seq: u64, n_bytes: usize) -> F
         after: seq - 1,
         seq,
         bytes: vec![b'x'; n_bytes].into(),
+        messages_at: n_bytes,
         made: EncodedOnce::default(),
     })
 }

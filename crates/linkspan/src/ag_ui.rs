@@ -12,7 +12,7 @@ use std::env;
 use std::path::Path;
 use std::sync::Arc;
 
-use hub::{HubConfig, Limits};
+use hub::{HubConfig, Limits, QueueLife};
 use journal::{Journal, Memory, Sqlite};
 use runner::config::{self, Config as Settings};
 use runner::locks::Locks;
@@ -100,6 +100,7 @@ pub async fn router(config: Config) -> Result<Router, Error> {
             guard: config.guard,
             locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
             owner: hub::own_name(),
+            queue: QueueLife::Durable,
             limits: Limits::default(),
         },
         engines: config.engines,

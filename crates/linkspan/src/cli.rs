@@ -15,7 +15,8 @@ use crate::exit;
 
 pub(crate) use options::OptionArgs;
 pub(crate) use store::{
-    AskArgs, DataDir, DoctorArgs, ReplayArgs, ServeArgs, SessionsArgs, TokenArgs,
+    AskArgs, DataDir, DoctorArgs, ListenAddress, ReplayArgs, ServeArgs, SessionsArgs, StdioArgs,
+    TokenArgs,
 };
 
 const EXAMPLE: &str = "\
@@ -57,6 +58,11 @@ Examples:
   linkspan engines
   linkspan engines --json | jq -r 'select(.installed).name'";
 
+const SCHEMA_EXAMPLE: &str = "\
+Examples:
+  linkspan schema > linkspan.schema.json
+  linkspan schema --format thread";
+
 const CONFIG_EXAMPLE: &str = "\
 Examples:
   linkspan config
@@ -70,11 +76,14 @@ const MAN_EXAMPLE: &str = "\
 Example:
   linkspan man convert | man -l -";
 
+/// The version, and which build of it this is: `build.rs` knows.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("LINKSPAN_BUILD"), ")");
+
 /// Runs any coding agent, shows what it does, and reads and writes its events in any format
 #[derive(Debug, Parser)]
 #[command(
     name = "linkspan",
-    version,
+    version = VERSION,
     before_help = EXAMPLE,
     after_long_help = exit::HELP,
     arg_required_else_help = true,
@@ -94,6 +103,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     #[command(before_help = ACP_EXAMPLE, after_long_help = exit::HELP)]
     Acp(AcpArgs),
+    #[command(before_help = store::STDIO_EXAMPLE, after_long_help = exit::STDIO_HELP)]
+    Stdio(StdioArgs),
     #[command(before_help = store::SESSIONS_EXAMPLE, after_long_help = exit::HELP)]
     Sessions(SessionsArgs),
     #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::HELP)]
@@ -106,6 +117,8 @@ pub(crate) enum Command {
     Engines(EnginesArgs),
     #[command(before_help = FORMATS_EXAMPLE)]
     Formats(FormatsArgs),
+    #[command(before_help = SCHEMA_EXAMPLE)]
+    Schema(SchemaArgs),
     #[command(before_help = store::TOKEN_EXAMPLE, after_long_help = exit::HELP)]
     Token(TokenArgs),
     #[command(before_help = CONFIG_EXAMPLE)]
@@ -328,6 +341,16 @@ pub(crate) struct FormatsArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Print the JSON Schema of the events of a format
+///
+/// Types for other languages can be generated from it. The draft is 2020-12.
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArgs {
+    /// The format: linkspan, the canonical events, or thread
+    #[arg(long, value_name = "FORMAT", default_value = formats::registry::CANONICAL)]
+    pub(crate) format: String,
 }
 
 /// List the engines: what is installed, which version, and how to get the rest

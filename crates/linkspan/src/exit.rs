@@ -36,9 +36,16 @@ Exit codes:
 /// The part of `serve --help` about exit codes.
 pub(crate) const SERVE_HELP: &str = "\
 Exit codes:
-  0    stopped by a signal
+  0    stopped by a signal, or by the end of stdin if that was asked for
   2    bad usage, a bad config, or what it serves would be open to all
   3    it cannot listen, or cannot use the data directory, the token or the certificate";
+
+/// The part of `stdio --help` about exit codes.
+pub(crate) const STDIO_HELP: &str = "\
+Exit codes:
+  0    stdin has ended, the reader of the output went away, or stopped by a signal
+  2    bad usage, a bad config, or an unknown format or profile
+  3    the journal cannot be used";
 
 /// The part of `doctor --help` about exit codes.
 pub(crate) const DOCTOR_HELP: &str = "\
@@ -292,7 +299,7 @@ mod tests {
     #[test]
     fn the_manual_and_the_help_list_the_same_codes() {
         let manual = include_str!("../../../docs/cli.md");
-        let all = [HELP, RUN_HELP, SERVE_HELP, DOCTOR_HELP];
+        let all = [HELP, RUN_HELP, SERVE_HELP, STDIO_HELP, DOCTOR_HELP];
         for line in all.iter().flat_map(|it| it.lines().skip(1)) {
             let (code, meaning) = line.trim().split_once(' ').unwrap();
             let row = format!("| `{code}` | {} |", meaning.trim());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hub::SessionPages;
 use journal::{
-    Config, Fault, Journal, LostData, OpenNote, Session, SessionQuery, Sqlite, Truncate,
+    Config, Fault, Journal, LostData, Memory, OpenNote, Session, SessionQuery, Sqlite, Truncate,
 };
 use model::SessionId;
 use rustix::process::Signal;
@@ -73,6 +73,19 @@ pub(crate) async fn open(
         Ok(journal) => Ok(Arc::new(journal)),
         Err(fault) => Err(unusable(&path, &fault)),
     }
+}
+
+/// The journal of all, for a client that has no use for an error: without it, sessions are in memory.
+pub(crate) async fn open_or_memory(data: &DataDir, cut: Option<Truncate>) -> Arc<dyn Journal> {
+    let opened = match folder(data) {
+        Ok(folder) => open(&folder, cut, OpenMode::ReadWrite).await,
+        Err(failure) => Err(failure),
+    };
+    opened.unwrap_or_else(|failure| {
+        let message = failure.message();
+        exit::print_line(&format!("{message}; sessions end with the connection\n"));
+        Arc::new(Memory::new(Config::default()))
+    })
 }
 
 /// The journal, and the session of it that is named.

@@ -16,6 +16,7 @@ pub mod locks;
 mod nearest;
 mod options;
 pub mod permissions;
+pub mod pipes;
 mod policy;
 pub mod process;
 mod recording;

@@ -130,11 +130,13 @@ pub(crate) async fn auth_middleware(
     };
     let is_ws = request.uri().path() == "/ws";
     // A long token is always checked: one client behind a shared address must not lock out the others.
-    let caller = token(request.headers(), is_ws)
-        .filter(|it| {
-            it.len() >= MIN_TOKEN || app.rate_limit.may_try(peer(&request), Instant::now())
-        })
-        .and_then(|it| app.find_caller(it));
+    let by_token = || {
+        let token = token(request.headers(), is_ws)?;
+        let may_try =
+            token.len() >= MIN_TOKEN || app.rate_limit.may_try(peer(&request), Instant::now());
+        may_try.then(|| app.find_caller(token)).flatten()
+    };
+    let caller = app.only_caller().or_else(by_token);
     let Some(caller) = caller else {
         return unauthorized(&app, peer(&request));
     };

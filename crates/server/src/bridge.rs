@@ -1,7 +1,7 @@
 //! State of the bridge that outlives connections: the provider of each token, projects, which
 //! session to resume.
 //!
-//! It is one small file. If it cannot be written, the state is kept until the server stops.
+//! It is one small file of the servers. If it cannot be written, the state is kept until the server stops.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,8 @@ const FIRST: &str = "first";
 
 #[derive(Debug)]
 pub(crate) struct Bridge {
-    path: PathBuf,
+    /// None where changes are not kept.
+    path: Option<PathBuf>,
     notes: Mutex<BridgeFile>,
 }
 
@@ -58,8 +59,16 @@ impl Bridge {
         let notes = std::fs::read(&path).ok();
         let notes = notes.and_then(|it| serde_json::from_slice(&it).ok());
         Self {
-            path,
+            path: Some(path),
             notes: Mutex::new(notes.unwrap_or_default()),
+        }
+    }
+
+    /// A state for one client, which ends with it.
+    pub(crate) fn temporary() -> Self {
+        Self {
+            path: None,
+            notes: Mutex::default(),
         }
     }
 
@@ -135,10 +144,11 @@ impl Bridge {
     }
 
     fn keep(&self) {
+        let Some(path) = &self.path else { return };
         // A copy, so that no request waits for the disk.
         let notes = self.notes().clone();
         let json = serde_json::to_vec_pretty(&notes).expect("notes are plain data");
-        replace(&self.path, &json).ok();
+        replace(path, &json).ok();
     }
 
     fn notes(&self) -> MutexGuard<'_, BridgeFile> {

@@ -57,11 +57,9 @@ pub(crate) const STOP: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct ServeConfig {
     pub hub: HubConfig,
-    /// Port 0 picks one.
-    pub listen: SocketAddr,
+    pub listen: Listen,
     /// Where the server keeps its own notes.
     pub data_dir: PathBuf,
-    pub keys: Keys,
     /// Files and directories of linkspan besides `data_dir` that are never shown and in which no
     /// agent works: the config, a token file elsewhere.
     pub own: Vec<PathBuf>,
@@ -77,7 +75,16 @@ pub struct ServeConfig {
     pub max_clients: usize,
 }
 
-/// How the listener is exposed.
+/// Where the server listens, and how it knows its clients.
+#[derive(Debug)]
+pub enum Listen {
+    /// Port 0 picks one. Clients have a token.
+    Tcp { address: SocketAddr, keys: Keys },
+    /// A socket in the file system, which its owner alone can open: no token is asked for.
+    Unix(PathBuf),
+}
+
+/// How a port is exposed.
 #[derive(Debug)]
 pub enum Exposure {
     /// This machine alone.
@@ -91,9 +98,11 @@ pub enum Exposure {
 impl ServeConfig {
     /// Refuses to listen unencrypted beyond loopback.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let is_open = !self.listen.ip().is_loopback();
-        if is_open && matches!(self.exposure, Exposure::Loopback) {
-            return Err(Error::Exposed(self.listen));
+        if let Listen::Tcp { address, .. } = self.listen
+            && !address.ip().is_loopback()
+            && matches!(self.exposure, Exposure::Loopback)
+        {
+            return Err(Error::Exposed(address));
         }
         let mut origins = self.public.iter().chain(&self.allow_origins);
         origins.try_for_each(|it| check_origin(it))
@@ -130,6 +139,12 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    #[error("cannot listen on `unix:{}`", path.display())]
+    Socket {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("cannot use `{}` to encrypt", path.display())]
     Tls {
         path: PathBuf,
@@ -163,6 +178,20 @@ impl Error {
                     Some("ports below 1024 are for the administrator; take a higher one")
                 }
                 io::ErrorKind::AddrNotAvailable => Some("this machine has no such address"),
+                _ => None,
+            },
+            Self::Socket { source, .. } => match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    Some("another program listens there; name another file")
+                }
+                io::ErrorKind::AlreadyExists => {
+                    Some("there is a file that is no socket; name another one")
+                }
+                io::ErrorKind::NotFound => Some("the directory has to exist"),
+                io::ErrorKind::PermissionDenied => Some("choose a directory you may write to"),
+                io::ErrorKind::InvalidInput => {
+                    Some("the system limits a socket's path to about 100 bytes; take a shorter one")
+                }
                 _ => None,
             },
             Self::Tls { .. } => Some(

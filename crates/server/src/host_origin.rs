@@ -22,8 +22,10 @@ pub(crate) enum OriginError {
 }
 
 /// The names of this server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HostNames {
+    /// It cannot be reached by a name, so that any will do.
+    has_no_name: bool,
     /// In the form of the `Host` header.
     hosts: Vec<String>,
     /// In the form of the `Origin` header.
@@ -71,10 +73,19 @@ impl HostNames {
             }
         }
         Self {
+            has_no_name: false,
             hosts,
             origins,
             encrypted,
             allowed,
+        }
+    }
+
+    /// A server that no browser can reach. A page behind some proxy is refused by its `Origin`.
+    pub(crate) fn none() -> Self {
+        Self {
+            has_no_name: true,
+            ..Self::default()
         }
     }
 
@@ -103,7 +114,8 @@ impl HostNames {
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return Err(OriginError::NoHost);
         };
-        let is_ours = |it: &[u8]| self.hosts.iter().any(|host| host.as_bytes() == it);
+        let is_ours =
+            |it: &[u8]| self.has_no_name || self.hosts.iter().any(|host| host.as_bytes() == it);
         // A request line with a whole URL, as proxies get it, names a host of its own.
         let authority = uri.authority().map(|it| it.as_str().as_bytes());
         match is_ours(host.as_bytes()) && authority.is_none_or(is_ours) {

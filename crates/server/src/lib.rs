@@ -16,6 +16,7 @@ mod error;
 mod fields;
 mod host_origin;
 mod listen;
+mod listener;
 mod log;
 mod max_output;
 mod metrics;
@@ -30,14 +31,16 @@ mod running_servers;
 #[cfg(test)]
 mod schema_tests;
 mod state;
+mod stdio;
 mod tokens;
 mod unauthenticated;
 mod write_timeout;
 mod ws;
 
 pub use ag_ui::{AgUiConfig, AgUiRouter, router as ag_ui_router};
-pub use config::{Error, Exposure, MAX_CLIENTS, ServeConfig};
-pub use listen::{Server, bind};
+pub use config::{Error, Exposure, Listen, MAX_CLIENTS, ServeConfig};
+pub use listen::{Server, ServerUrls, bind};
 pub use private::CREDENTIALS;
 pub use running_servers::{RunningServer, running};
+pub use stdio::{StdioConfig, serve_stdio};
 pub use tokens::{Key, Keys, MIN_TOKEN, Role, Secret, TokenError};

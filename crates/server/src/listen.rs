@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::pin::pin;
-use std::sync::{Arc, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -16,7 +16,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -27,27 +26,26 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tower_service::Service;
 use tracing::{info, warn};
 
-use crate::ag_ui::AgUi;
-use crate::api::engines::Engines;
 use crate::auth::PeerAddr;
 use crate::bridge::Bridge;
 use crate::config::{
-    Error, Exposure, HANDSHAKE, HEAD, STOP, ServeConfig, WRITE, max_unauthenticated,
+    Error, Exposure, HANDSHAKE, HEAD, Listen, STOP, ServeConfig, WRITE, max_unauthenticated,
 };
 use crate::cors::AllowedOrigins;
 use crate::host_origin::HostNames;
-use crate::metrics::Metrics;
-use crate::private::OwnPaths;
-use crate::rate_limit::AuthRateLimit;
+use crate::listener::{Connection, Listener};
 use crate::roots::Roots;
 use crate::routes;
 use crate::running_servers::{RunningNote, RunningServer};
-use crate::state::App;
+use crate::state::{App, AppConfig};
 use crate::unauthenticated::{Unauthenticated, UnauthenticatedSlot};
 use crate::write_timeout::WriteTimeout;
 
 /// Until a connection is accepted after one could not be.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// What links begin with where there is no port: the client knows the socket.
+const SOCKET_BASE: &str = "http://localhost";
 
 /// Poll interval while waiting for connections to close.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -55,11 +53,21 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// A server that listens, and answers nothing before it runs.
 pub struct Server {
     app: Arc<App>,
-    listener: TcpListener,
+    listener: Listener,
     tls: Option<TlsAcceptor>,
-    page: String,
-    note: io::Result<RunningNote>,
+    /// None for a socket, which browsers cannot open.
+    urls: Option<ServerUrls>,
+    note: io::Result<Option<RunningNote>>,
     tasks: Vec<JoinHandle<()>>,
+}
+
+/// The addresses of a server with a port.
+#[derive(Debug)]
+pub struct ServerUrls {
+    /// Where it can be reached on this machine.
+    pub url: String,
+    /// Where people open the page: the first of its public names, if it has one.
+    pub page: String,
 }
 
 /// Opens the hub and the listener.
@@ -70,12 +78,24 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         Exposure::Tls { cert, key } => Some(acceptor(cert, key)?),
         Exposure::Loopback | Exposure::BehindProxy => None,
     };
-    let failed = |source| Error::Listen {
-        address: config.listen,
-        source,
+    let listener = Listener::bind(&config.listen).await?;
+    let is_tls = tls.is_some();
+    let (bind, keys, origins, urls) = match config.listen {
+        Listen::Tcp { address, keys } => {
+            let failed = |source| Error::Listen { address, source };
+            let address = listener.address().map_err(failed)?.unwrap_or(address);
+            let allowed = AllowedOrigins::new(config.allow_origins);
+            let origins = HostNames::new(address, is_tls, &config.public, allowed);
+            let url = url(address, is_tls);
+            let page = config.public.first().unwrap_or(&url).clone();
+            let urls = Some(ServerUrls { url, page });
+            (address.to_string(), Some(keys), origins, urls)
+        }
+        Listen::Unix(path) => {
+            let bind = format!("unix:{}", path.display());
+            (bind, None, HostNames::none(), None)
+        }
     };
-    let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
     let mut own = config.own;
     own.push(config.data_dir.clone());
     // The certificate is public; only its key has to be hidden.
@@ -88,46 +108,32 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         ..config.hub
     };
     // After the listener: where the port is taken, no recovery has begun.
-    let hub = Arc::new(Hub::open(hub).await?);
-    let ag_ui = Arc::new(AgUi::new(Arc::clone(&hub), settings.clone()));
-    let app = Arc::new(App {
+    let hub = Hub::open(hub).await?;
+    let base = urls.as_ref().map_or(SOCKET_BASE, |it| &it.page);
+    let app = App::new(AppConfig {
         hub,
-        ag_ui,
-        keys: RwLock::new(config.keys),
-        revoked: watch::Sender::new(()),
-        origins: HostNames::new(
-            address,
-            tls.is_some(),
-            &config.public,
-            AllowedOrigins::new(config.allow_origins),
-        ),
+        settings,
+        keys,
+        origins,
         roots,
-        own: OwnPaths::new(own),
-        rate_limit: AuthRateLimit::default(),
-        metrics: Metrics::default(),
+        own,
         bridge: Bridge::open(&config.data_dir),
-        engines: Engines::new(settings),
-        repeats: Arc::default(),
-        base: match config.public.first() {
-            Some(public) => public.trim_end_matches('/').to_owned(),
-            None => url(address, tls.is_some()),
-        },
-        address,
-        is_tls: tls.is_some(),
+        base: base.trim_end_matches('/').to_owned(),
+        bind,
         max_clients: config.max_clients,
-        began: Instant::now(),
-        stop: watch::Sender::new(false),
     });
-    let url = url(address, app.is_tls);
-    let page = config.public.first().unwrap_or(&url).clone();
-    let note = RunningNote::write(&config.data_dir, &RunningServer::own(url, page.clone()));
+    // Others on this machine find a page by it, which a socket has not.
+    let note = urls.as_ref().map(|it| {
+        let server = RunningServer::own(it.url.clone(), it.page.clone());
+        RunningNote::write(&config.data_dir, &server)
+    });
     Ok(Server {
         tasks: vec![app.watch_keys()],
         app,
         listener,
         tls,
-        page,
-        note,
+        urls,
+        note: note.transpose(),
     })
 }
 
@@ -136,7 +142,7 @@ fn url(mut address: SocketAddr, is_tls: bool) -> String {
     let scheme = if is_tls { "https" } else { "http" };
     // `0.0.0.0` is an address to listen on, not one to open in a browser.
     if address.ip().is_unspecified() {
-        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
     }
     format!("{scheme}://{address}")
 }
@@ -144,20 +150,20 @@ fn url(mut address: SocketAddr, is_tls: bool) -> String {
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
-            .field("url", &self.url())
+            .field("listen", &self.listen())
             .finish_non_exhaustive()
     }
 }
 
 impl Server {
-    /// Where it can be reached on this machine.
-    pub fn url(&self) -> String {
-        url(self.app.address, self.app.is_tls)
+    /// Where it listens: an address and a port, or `unix:` and a path.
+    pub fn listen(&self) -> &str {
+        &self.app.bind
     }
 
-    /// Where people open the page: the first of its public names, if it has one.
-    pub fn page(&self) -> &str {
-        &self.page
+    /// Its addresses; a socket has none.
+    pub fn urls(&self) -> Option<&ServerUrls> {
+        self.urls.as_ref()
     }
 
     /// Why others on this machine cannot find it, if they cannot. It serves all the same: looking at
@@ -168,8 +174,8 @@ impl Server {
 
     /// Serves until `stop`, then lets clients finish and ends all runs.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let (address, tls) = (self.app.address, self.app.is_tls);
-        info!(%address, tls, pid = std::process::id(), "server started");
+        let (address, tls) = (self.listen(), self.tls.is_some());
+        info!(address, tls, pid = std::process::id(), "server started");
         let router = routes::router(&self.app);
         let clients = Arc::new(Semaphore::new(self.app.max_clients));
         let unauthenticated = Unauthenticated::new(max_unauthenticated());
@@ -197,6 +203,11 @@ impl Server {
                 }
             };
             let slot = Arc::new(unauthenticated.enter());
+            if self.app.only_caller().is_some() {
+                slot.mark_authenticated();
+            }
+            // A connection over a socket is one of this machine.
+            let peer = peer.unwrap_or((Ipv4Addr::LOCALHOST, 0).into());
             let serve = connect(
                 stream,
                 (PeerAddr(peer), Arc::clone(&slot)),
@@ -237,14 +248,12 @@ impl Server {
 }
 
 async fn connect(
-    stream: TcpStream,
+    stream: Box<dyn Connection>,
     who: (PeerAddr, Arc<UnauthenticatedSlot>),
     tls: Option<TlsAcceptor>,
     router: Router,
     stop: watch::Receiver<bool>,
 ) {
-    // Events are small and should be sent without delay.
-    stream.set_nodelay(true).ok();
     let stream = WriteTimeout::new(stream, WRITE);
     match tls {
         None => serve(stream, who, router, stop).await,

@@ -282,7 +282,7 @@ fn in_path(path: &str) -> impl Iterator<Item = &str> {
 
 fn in_query(path: &str) -> &'static [&'static str] {
     match path {
-        "/ws" => &["format", "profile", "output", "subscribe"],
+        "/ws" => &["format", "profile", "output", "subscribe", "asks"],
         "/ag-ui" | "/ag-ui/{engine}" => &["profile", "on_disconnect"],
         "/api/sessions" => &["limit", "after", "engine", "text", "state"],
         "/api/sessions/{id}/events" => &["after", "limit", "format", "profile", "output"],
@@ -337,7 +337,8 @@ fn schema(path: &str, name: &str, place: ParameterPlace) -> Value {
         }
         (_, "on_disconnect") => json!({ "enum": ["abort", "detach"] }),
         (_, "output") => json!({ "type": "string", "pattern": "^([0-9]{1,15}|full)$" }),
-        (_, "subscribe") => json!({ "enum": ["all", "none"] }),
+        (_, "subscribe") => json!({ "enum": ["all", "own", "none"] }),
+        (_, "asks") => json!({ "type": "boolean" }),
         (_, "at") => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
         (_, "block") => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         (_, "part") => json!({ "enum": ["structured"] }),
@@ -359,7 +360,10 @@ fn description(path: &str, name: &str) -> Option<&'static str> {
         (_, "text") => "words of the title",
         (_, "profile") => "a variant of the format",
         (_, "output") => "how many bytes of a tool's output `thread` holds, or `full`",
-        (_, "subscribe") => "`none` sends no event before the client has subscribed",
+        (_, "subscribe") => {
+            "`own` sends the events of sessions that the client prompts, `none` none before it has subscribed"
+        }
+        (_, "asks") => "whether asks and the ends of runs come as messages of the bridge, too",
         (_, "item") => "the id of an item, as its events name it",
         (_, "at") => "the number of the item's last event",
         (_, "block") => "a block of the result, from 0",

@@ -37,7 +37,7 @@ impl RequestKey {
     pub(crate) fn of_token(caller: &Caller, key: &str) -> Result<Self> {
         let is_fine = !key.is_empty() && key.len() <= MAX_KEY && !key.contains(char::is_control);
         match is_fine {
-            // The word in front keeps the keys of tokens apart from those of sockets.
+            // The word in front keeps the keys of tokens apart from those of connections.
             true => Ok(Self(digest(&("token", &caller.key, key)))),
             false => Err(ApiError::bad(format!(
                 "an idempotency key has 1 to {MAX_KEY} bytes and no control characters"
@@ -46,9 +46,9 @@ impl RequestKey {
     }
 
     /// The `requestId` of a control. Many clients count from 1 on every connection, so it says nothing
-    /// beyond its socket.
-    pub(crate) fn of_socket(socket: u64, request: &Value) -> Self {
-        Self(digest(&("socket", socket, request)))
+    /// beyond its connection.
+    pub(crate) fn of_connection(connection: u64, request: &Value) -> Self {
+        Self(digest(&("connection", connection, request)))
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Answered {
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     known: Mutex<Known>,
-    n_sockets: AtomicU64,
+    n_connections: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -96,9 +96,9 @@ enum Entered {
 }
 
 impl Repeats {
-    /// A number for a socket, which no other has.
-    pub(crate) fn number_socket(&self) -> u64 {
-        self.n_sockets.fetch_add(1, Ordering::Relaxed)
+    /// A number for a connection, which no other has.
+    pub(crate) fn number_connection(&self) -> u64 {
+        self.n_connections.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Does the work, unless the same request is being worked on or was answered. The same key with
@@ -306,8 +306,8 @@ mod tests {
             assert!(RequestKey::of_token(&caller("a"), bad).is_err(), "{bad}");
         }
         assert_ne!(
-            RequestKey::of_socket(1, &json!("r")),
-            RequestKey::of_socket(2, &json!("r"))
+            RequestKey::of_connection(1, &json!("r")),
+            RequestKey::of_connection(2, &json!("r"))
         );
     }
 }

@@ -95,6 +95,16 @@ pub(crate) struct Caller {
     pub(crate) role: Role,
 }
 
+impl Caller {
+    /// The user who started the program, or whoever has the first token.
+    pub(crate) fn user() -> Self {
+        Self {
+            key: None,
+            role: Role::Admin,
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     #[error("cannot read the token file `{}`", path.display())]
@@ -241,10 +251,7 @@ impl Keys {
         // Hashes are of one length, so the comparison reveals nothing about that of a token.
         let given = hash(token);
         let same = |it: &str| -> Choice { it.as_bytes().ct_eq(given.as_bytes()) };
-        let mut found = bool::from(same(&hash(&self.first.0))).then_some(Caller {
-            key: None,
-            role: Role::Admin,
-        });
+        let mut found = bool::from(same(&hash(&self.first.0))).then(Caller::user);
         // No early end: how long it takes must not depend on which token is compared.
         for key in &self.keys {
             if bool::from(same(&key.hash)) {

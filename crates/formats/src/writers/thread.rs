@@ -20,6 +20,7 @@ use model::{
 };
 
 pub use self::asks::waiting_ask;
+pub(crate) use self::turn::run_figures;
 
 use self::agents::ThreadOpenAgent;
 use self::asks::ThreadOpenAsk;
@@ -351,7 +352,7 @@ impl Thread {
         self.turns.bind(bound.native.as_str(), out);
     }
 
-    fn ended(&mut self, event: &Event<'_>, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+    fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.turns.begin(out);
         // A slash command of Claude Code answers in its `result` alone.
         if let (Outcome::Completed, Some(answer)) = (ended.outcome, &ended.answer)
@@ -364,7 +365,6 @@ impl Thread {
         }
         self.close_all(out);
         self.turns.end(&turn::terminal(ended), out);
-        self.bridge_run_ended(event, ended, out);
     }
 
     /// Completes what is open; a lawful stream leaves nothing to do here.
@@ -409,13 +409,13 @@ impl Writer for Thread {
                 self.abandon(out);
                 self.turns.start(out);
             }
-            Body::RunEnded(ended) => self.ended(event, ended, out),
+            Body::RunEnded(ended) => self.ended(ended, out),
             Body::ItemOpened(item) => self.opened(event, item, out),
             Body::ItemUpdated(item) => self.updated(item, &event.path, out),
             Body::ItemDelta(delta) => self.delta(delta),
             Body::ItemClosed(closed) => self.closed(event, closed, out),
             Body::AskOpened(ask) => self.ask_opened(event, ask, out),
-            Body::AskSettled(settled) => self.ask_settled(event, settled, out),
+            Body::AskSettled(settled) => self.ask_settled(settled, out),
             Body::UsageReported(_) => self.losses.count("usage report"),
             Body::NoticeRaised(notice) => self.notice(notice, out),
             Body::FrameUnmapped(_) => self.losses.count("unmapped frame"),

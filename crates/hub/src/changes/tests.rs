@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::test_log::{TestLog, canonical, memory, shared};
-use crate::{Follow, Followed, Hub, HubConfig, Limits, Submit, Target};
+use crate::{Follow, Followed, Hub, HubConfig, Limits, QueueLife, Submit, Target};
 
 const N_SESSIONS: usize = 20_000;
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -48,6 +48,7 @@ async fn the_cache_does_not_grow_with_the_number_of_sessions() {
         guard: Guard::None,
         locks: None,
         owner: crate::own_name(),
+        queue: QueueLife::Durable,
         limits: Limits::default(),
     })
     .await
@@ -80,6 +81,7 @@ async fn the_cache_does_not_grow_with_the_number_of_sessions() {
         format: "linkspan".to_owned(),
         profile: None,
         served: None,
+        bridge: None,
     };
     let mut follower = hub.follow(all).await.unwrap();
     hub.submit(submit("s7")).await.unwrap();

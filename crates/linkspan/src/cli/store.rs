@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use formats::registry;
 use journal::State;
 use server::Role;
 
@@ -14,8 +15,14 @@ pub(super) const SERVE_EXAMPLE: &str = "\
 Examples:
   linkspan serve
   linkspan serve --listen 127.0.0.1:0 --data-dir /srv/linkspan
+  linkspan serve --listen unix:/run/user/1000/linkspan.sock --ready-json
   linkspan serve --listen 0.0.0.0:8787 --tls-cert cert.pem --tls-key key.pem \\
     --origin https://dev.example.com:8787";
+
+pub(super) const STDIO_EXAMPLE: &str = "\
+Examples:
+  (echo '{\"control\":\"run.submit\",\"prompt\":\"hi\",\"engine\":\"replay:tools\"}'; sleep 5) | linkspan stdio
+  linkspan stdio --to openhands";
 
 pub(super) const TOKEN_EXAMPLE: &str = "\
 Examples:
@@ -97,11 +104,12 @@ impl KeepArgs {
 /// stops; a second one stops at once.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 picks one
+    /// Where to listen: an IP address and a port, of which 0 picks one, or `unix:PATH`
     ///
-    /// An address that other machines reach needs `--tls-cert` and `--tls-key`, or `--behind-proxy`.
+    /// An address that other machines reach needs `--tls-cert` and `--tls-key`, or `--behind-proxy`. A
+    /// socket at PATH can be opened by you alone, so no token is asked for there.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: ListenAddress,
 
     #[command(flatten)]
     pub(crate) data: DataDir,
@@ -148,9 +156,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
 
-    /// Print one JSON object to stdout once it listens: its address, its page and its process
+    /// Print one JSON object to stdout once it listens, instead of words: where, and its process
+    #[arg(long, alias = "json")]
+    pub(crate) ready_json: bool,
+
+    /// Stop when stdin ends, as it does when the program that started this one is gone
     #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) until_stdin_closes: bool,
 
     /// How the log on stderr is written: `text` or `json`
     #[arg(long, value_name = "FORMAT")]
@@ -168,9 +180,51 @@ pub(crate) struct ServeArgs {
     pub(crate) cut_above: Option<String>,
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let expected = "it is an IP address and a port, such as `127.0.0.1:8787`";
-    text.parse().map_err(|_| expected.to_owned())
+/// Run agents for the program that starts this: JSON lines on stdin and stdout
+///
+/// Controls go in, and replies, events and questions come out, as over the server's WebSocket; see
+/// docs/stdio.md. The first line is `bridge.ready`. When stdin ends, all runs are aborted and the program
+/// exits. It uses the journal of `run` and `serve`, also while these run.
+#[derive(Args, Debug)]
+pub(crate) struct StdioArgs {
+    /// The format of the events
+    #[arg(long, value_name = "FORMAT", default_value = "thread", value_parser = live_targets())]
+    pub(crate) to: String,
+
+    /// A shape of the events other than the default; see `linkspan formats`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) asks: AskArgs,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+}
+
+fn live_targets() -> PossibleValuesParser {
+    let formats = registry::live_formats();
+    let values = formats.map(|it| PossibleValue::new(it.name).help(it.summary));
+    values.collect::<Vec<_>>().into()
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug)]
+pub(crate) enum ListenAddress {
+    Port(SocketAddr),
+    Socket(PathBuf),
+}
+
+fn address(text: &str) -> Result<ListenAddress, String> {
+    if let Some(path) = text.strip_prefix("unix:").filter(|it| !it.is_empty()) {
+        return Ok(ListenAddress::Socket(path.into()));
+    }
+    let expected = "it is an IP address and a port, such as `127.0.0.1:8787`, or `unix:PATH`";
+    let port = text.parse().map(ListenAddress::Port);
+    port.map_err(|_| expected.to_owned())
 }
 
 fn roles() -> impl TypedValueParser<Value = Role> {

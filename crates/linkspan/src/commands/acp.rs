@@ -3,11 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 
 use ::acp::AcpConfig;
 use formats::{WriterConfig, registry};
-use journal::{Config, Journal, Memory, Truncate};
 use runner::config::Config as Settings;
 use runner::engines::{self, Selected};
 use runner::locks::Locks;
@@ -18,8 +16,7 @@ use super::run::plan::refused;
 use super::serve::StopSignals;
 use crate::cli::AcpArgs;
 use crate::exit::{self, Code, Failure};
-use crate::store::{self, OpenMode};
-use crate::{settings, suggestions};
+use crate::{settings, store, suggestions};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     let mut settings = settings::load(&args.file)?.config;
@@ -55,7 +52,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     }
     store::runtime()?.block_on(async {
         let mut stops = StopSignals::new()?;
-        let journal = journal(args, hub::truncation(&settings));
+        let journal = store::open_or_memory(&args.data, hub::truncation(&settings));
         let config = AcpConfig {
             version: env!("CARGO_PKG_VERSION"),
             engine,
@@ -117,17 +114,4 @@ fn login(agent: &engines::SelectedAgent) -> Result<(), Failure> {
 fn no_login(engine: &str) -> Failure {
     let message = format!("engine `{engine}` has no login of its own");
     Failure::usage(message, "see `linkspan engines`")
-}
-
-/// The journal of all; one that cannot be used is no reason not to work.
-async fn journal(args: &AcpArgs, cut: Option<Truncate>) -> Arc<dyn Journal> {
-    let opened = match store::folder(&args.data) {
-        Ok(folder) => store::open(&folder, cut, OpenMode::ReadWrite).await,
-        Err(failure) => Err(failure),
-    };
-    opened.unwrap_or_else(|failure| {
-        let message = failure.message();
-        exit::print_line(&format!("{message}; sessions end with the connection\n"));
-        Arc::new(Memory::new(Config::default()))
-    })
 }

@@ -3,23 +3,24 @@
 mod log;
 
 use std::io::{self, IsTerminal};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::{env, process};
+use std::{env, process, thread};
 
-use hub::{HubConfig, Limits};
+use hub::{HubConfig, Limits, QueueLife};
 use runner::config::{Config, File};
 use runner::locks::Locks;
 use runner::process::Guard;
 use serde_json::json;
 use server::{
-    Exposure, Keys, MAX_CLIENTS, MIN_TOKEN, RunningServer, Secret, ServeConfig, Server, TokenError,
+    Exposure, Keys, Listen, MAX_CLIENTS, MIN_TOKEN, RunningServer, Secret, ServeConfig, Server,
+    ServerUrls, TokenError,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use self::log::Log;
-use crate::cli::ServeArgs;
+use crate::cli::{ListenAddress, ServeArgs};
 use crate::exit::{self, Code, Failure, chain, printable};
 use crate::settings;
 use crate::store::{self, OpenMode};
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     settings::flags(&mut settings, flags)?;
     let mut log = Log::start(settings.log_format(), settings.log_level());
     let folder = store::folder(&args.data)?;
-    let keys = keys(&folder, args.token_file.as_deref())?;
+    let listen = listen(args, &folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -51,13 +52,41 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             guard: Guard::own(),
             locks: Locks::own(),
             owner: hub::own_name(),
+            queue: QueueLife::Durable,
             limits: Limits::default(),
         };
-        serve(args, hub, &folder, keys, roots, own, &mut log).await
+        serve(args, hub, &folder, listen, roots, own, &mut log).await
     });
     // Do not wait for blocking file operations at exit.
     runtime.shutdown_background();
     served
+}
+
+/// Where to listen, with the tokens of those who connect to a port.
+fn listen(args: &ServeArgs, folder: &Path) -> Result<Listen, Failure> {
+    let path = match &args.listen {
+        ListenAddress::Port(address) => {
+            return Ok(Listen::Tcp {
+                address: *address,
+                keys: keys(folder, args.token_file.as_deref())?,
+            });
+        }
+        ListenAddress::Socket(path) => path,
+    };
+    let of_ports = [
+        ("--tls-cert", args.tls_cert.is_some()),
+        ("--behind-proxy", args.behind_proxy),
+        ("--origin", !args.origin.is_empty()),
+        ("--allow-origin", !args.allow_origin.is_empty()),
+        ("--token-file", args.token_file.is_some()),
+    ];
+    match of_ports.iter().find(|it| it.1) {
+        None => Ok(Listen::Unix(path.clone())),
+        Some((flag, _)) => Err(Failure::usage(
+            format!("`{flag}` is for a port, and `unix:PATH` has none"),
+            format!("leave `{flag}` out, or listen on an address such as `127.0.0.1:8787`"),
+        )),
+    }
 }
 
 /// The tokens of the data directory; `LINKSPAN_TOKEN` is one without a file.
@@ -73,13 +102,14 @@ pub(super) fn token_failed(err: TokenError) -> Failure {
     refused(&hint)
 }
 
-fn refused(err: &server::Error) -> Failure {
+pub(super) fn refused(err: &server::Error) -> Failure {
     let code = match err {
         server::Error::Exposed(_) | server::Error::BadOrigin(_) | server::Error::Root { .. } => {
             Code::Usage
         }
         server::Error::Token(TokenError::NoKey(_)) => Code::Usage,
         server::Error::Listen { .. }
+        | server::Error::Socket { .. }
         | server::Error::Tls { .. }
         | server::Error::Token(_)
         | server::Error::Hub(_) => Code::Io,
@@ -88,8 +118,15 @@ fn refused(err: &server::Error) -> Failure {
 }
 
 /// The address may be in use by a server of the same data directory.
-fn address_in_use(err: &server::Error, listen: SocketAddr, others: &[RunningServer]) -> Failure {
+fn address_in_use(
+    err: &server::Error,
+    listen: &ListenAddress,
+    others: &[RunningServer],
+) -> Failure {
     let failure = refused(err);
+    let ListenAddress::Port(listen) = listen else {
+        return failure;
+    };
     let listen = listen.to_string();
     let is_there = |it: &RunningServer| it.url.split_once("://").is_some_and(|it| it.1 == listen);
     match err {
@@ -139,28 +176,30 @@ async fn serve(
     args: &ServeArgs,
     hub: HubConfig,
     folder: &Path,
-    keys: Keys,
+    listen: Listen,
     roots: Vec<PathBuf>,
     own: Vec<PathBuf>,
     log: &mut Log,
 ) -> Result<(), Failure> {
     // Before `bind`: a signal during the start then stops the server as soon as it runs.
     let mut stops = StopSignals::new()?;
-    if keys.first().reveal().len() < MIN_TOKEN {
-        exit::print_line(&format!(
-            "linkspan: the token is short enough to be found by trying; give it {MIN_TOKEN} characters\n"
-        ));
+    let mut new_token = None;
+    if let Listen::Tcp { keys, .. } = &listen {
+        if keys.first().reveal().len() < MIN_TOKEN {
+            exit::print_line(&format!(
+                "linkspan: the token is short enough to be found by trying; give it {MIN_TOKEN} characters\n"
+            ));
+        }
+        new_token = keys.is_new.then(|| keys.first().clone());
     }
-    let new_token = keys.is_new.then(|| keys.first().clone());
     let allow_origins = match args.allow_origin.is_empty() {
         true => hub.settings.allow_origins(),
         false => args.allow_origin.clone(),
     };
     let config = ServeConfig {
         hub,
-        listen: args.listen,
+        listen,
         data_dir: folder.to_owned(),
-        keys,
         own,
         exposure: match (&args.tls_cert, &args.tls_key) {
             (Some(cert), Some(key)) => Exposure::Tls {
@@ -178,20 +217,22 @@ async fn serve(
     // Before `bind`, which adds this server to them.
     let others = server::running(folder);
     let bound = server::bind(config).await;
-    let server = bound.map_err(|err| address_in_use(&err, args.listen, &others))?;
+    let server = bound.map_err(|err| address_in_use(&err, &args.listen, &others))?;
     announce(args, &server, &others)?;
-    if let Some(token) = new_token {
-        print_token(args, server.page(), &token);
+    if let (Some(token), Some(urls)) = (new_token, server.urls()) {
+        print_token(args, &urls.page, &token);
     }
     log.write_lines();
     // The server stops by a message of its own, so that it is still polled while it does.
-    let (tx, rx) = tokio::sync::oneshot::channel::<()>();
+    let (tx, rx) = oneshot::channel::<()>();
     let mut running = pin!(server.run(async {
         rx.await.ok();
     }));
+    let mut stdin = args.until_stdin_closes.then(stdin_closed);
     tokio::select! {
         () = &mut running => return Ok(()),
         () = stops.next() => (),
+        () = optional(&mut stdin) => (),
     }
     log.print("linkspan: stopping; once more leaves at once\n");
     // An error means that it has ended by itself.
@@ -203,15 +244,41 @@ async fn serve(
     Ok(())
 }
 
-/// Prints this server's address first, in a format that no other address uses, for the program that
+/// Resolves when stdin ends. A thread of its own: a blocked read cannot be cancelled, and would hold up the
+/// runtime's end.
+fn stdin_closed() -> oneshot::Receiver<()> {
+    let (closed, is_closed) = oneshot::channel();
+    thread::spawn(move || {
+        // A pipe that cannot be read has ended for us.
+        io::copy(&mut io::stdin(), &mut io::sink()).ok();
+        closed.send(()).ok();
+    });
+    is_closed
+}
+
+async fn optional(closed: &mut Option<oneshot::Receiver<()>>) {
+    match closed {
+        Some(closed) => {
+            closed.await.ok();
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Prints where this server listens first, in a format that no other address uses, for the program that
 /// started it.
 fn announce(args: &ServeArgs, server: &Server, others: &[RunningServer]) -> Result<(), Failure> {
-    let url = server.url();
-    exit::print_line(&format!("listening on {url}\n"));
-    if args.json {
-        let page = server.page();
-        let line = json!({ "url": url, "page": page, "pid": process::id() });
+    let listen = server.listen();
+    let url = server.urls().map(|it| it.url.as_str());
+    if args.ready_json {
+        let mut line = json!({ "listen": listen, "pid": process::id() });
+        if let Some(ServerUrls { url, page }) = server.urls() {
+            line["url"] = url.as_str().into();
+            line["page"] = page.as_str().into();
+        }
         exit::print(format!("{line}\n").as_bytes())?;
+    } else {
+        exit::print_line(&format!("listening on {}\n", url.unwrap_or(listen)));
     }
     if let Some(err) = server.note_error() {
         let cause = exit::chain(err);

@@ -184,6 +184,7 @@ impl RunStream {
             format: registry::CANONICAL.to_owned(),
             profile: None,
             served: None,
+            bridge: None,
         };
         self.follower = Some(self.hub.follow(follow).await?);
         Ok(())

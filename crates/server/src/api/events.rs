@@ -63,7 +63,7 @@ pub(crate) async fn read(
     };
     let output = params.output.map(|it| it.parse()).transpose()?;
     let (format, writer) = registry::find_writer(format)?;
-    let served = writer.has_links.then(|| app.served(output, false));
+    let served = writer.has_links.then(|| app.served(output));
     if is_live {
         let follow = Follow {
             scope: Scope::Session {
@@ -73,6 +73,7 @@ pub(crate) async fn read(
             format: format.name.to_owned(),
             profile: params.profile,
             served,
+            bridge: None,
         };
         return live(app, caller, writer.stream_kind, follow, after).await;
     }

@@ -1,16 +1,18 @@
 //! Open asks, for clients that connect after they were opened.
 
 use axum::extract::ws::Utf8Bytes;
-use formats::{ServedThread, waiting_ask};
+use formats::{BridgeWriter, waiting_ask};
 use journal::WaitingAsk;
 use model::Event;
 use serde_json::Value;
+
+use super::client_format::ClientFormat;
 
 /// Messages that show the open asks that `wanted` picks. They have no cursor: the position of the client in
 /// the session does not change. A client may get one twice, and knows it by its `askId`.
 pub(super) fn waiting(
     asks: &[WaitingAsk],
-    served: &ServedThread,
+    format: &ClientFormat,
     wanted: impl Fn(&WaitingAsk) -> bool,
 ) -> Vec<Utf8Bytes> {
     let mut messages = Vec::new();
@@ -20,7 +22,12 @@ pub(super) fn waiting(
             continue;
         };
         let mut out = Vec::new();
-        waiting_ask(&event, served, &mut out);
+        if let Some(served) = &format.served {
+            waiting_ask(&event, served, &mut out);
+        }
+        if let Some(config) = &format.bridge {
+            BridgeWriter::new(config.clone()).event(&event, &mut out);
+        }
         let text = String::from_utf8_lossy(&out);
         let session = Value::from(ask.session.as_str());
         // The fields of the bridge are put in front, without parsing the message again.

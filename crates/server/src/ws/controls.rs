@@ -1,6 +1,7 @@
 //! Controls as they come, and replies as they go. An unreadable control only gets an error; it
 //! never becomes a prompt.
 
+use runner::nearest;
 use serde_json::{Map, Value, json};
 
 use super::table::{self, ControlInfo};
@@ -19,10 +20,18 @@ pub(super) struct Control {
 
 /// A reply to a client.
 #[derive(Debug)]
-pub(super) struct SocketReply {
+pub(super) struct ControlReply {
     pub(super) reply: Value,
-    /// A session that a prompt of this client went to.
-    pub(super) session: Option<String>,
+    /// Of `run.submit`.
+    pub(super) prompted: Option<PromptedSession>,
+}
+
+/// A session that a prompt of this client went to.
+#[derive(Debug)]
+pub(super) struct PromptedSession {
+    pub(super) session: String,
+    /// The last event before the prompt.
+    pub(super) after: u64,
 }
 
 impl Control {
@@ -78,7 +87,10 @@ pub(super) fn read(text: &str) -> Result<Control, Value> {
 
 fn unknown(name: &str) -> ApiError {
     let name: String = name.chars().take(80).collect();
-    ApiError::bad(format!("no control is called `{name}`"))
+    let names = table::CONTROLS.iter().map(|it| it.name);
+    let near =
+        nearest(&name, names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    ApiError::bad(format!("no control is called `{name}`{near}"))
         .code("unknown_control")
         .hint(format!("the controls are {}", table::names()))
 }

@@ -26,7 +26,7 @@ pub(super) async fn submit(app: &Arc<App>, peer: &Peer, control: &Control) -> Re
     let (own, prompt) = control.read_both::<requests::Submit, SubmitFields>()?;
     let key = match (&own.idempotency_key, &control.request) {
         (Some(key), _) => Some(RequestKey::of_token(&peer.caller, key)?),
-        (None, Some(request)) => Some(RequestKey::of_socket(peer.socket, request)),
+        (None, Some(request)) => Some(RequestKey::of_connection(peer.connection, request)),
         (None, None) => None,
     };
     let body = (own.clone(), prompt.clone());
@@ -76,10 +76,12 @@ async fn give(
         session,
         number,
         position,
+        after,
     } = take(app, caller, fields).await?;
     Ok(json!({
         "threadDocId": thread, "sessionId": session.as_str(), "number": number,
-        "position": position, "provider": engine, "resumeId": wanted, "len": n_bytes,
+        "position": position, "cursor": after, "provider": engine, "resumeId": wanted,
+        "len": n_bytes,
     }))
 }
 

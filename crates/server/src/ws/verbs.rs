@@ -11,7 +11,7 @@ use model::Timestamp;
 use runner::engines::canonical_name;
 use serde_json::{Value, json};
 
-use super::controls::{Control, SocketReply};
+use super::controls::{Control, ControlReply, PromptedSession};
 use super::requests;
 use super::submit::{directory, submit};
 use super::table::{ControlInfo, Work};
@@ -47,8 +47,8 @@ pub(super) fn check(app: &App, caller: &Caller, control: &Control) -> Result<()>
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
     pub(super) caller: Caller,
-    /// The number of its socket.
-    pub(super) socket: u64,
+    /// The number of its connection.
+    pub(super) connection: u64,
     /// The session it gave its last prompt to.
     pub(super) last: Option<String>,
 }
@@ -59,19 +59,22 @@ pub(super) async fn run_control(
     peer: Peer,
     work: Work,
     control: Control,
-) -> SocketReply {
+) -> ControlReply {
     match dispatch(&app, &peer, work, &control).await {
         Ok(fields) => {
             let session = fields["sessionId"]
                 .as_str()
                 .filter(|_| work == Work::Submit);
-            SocketReply {
-                session: session.map(str::to_owned),
+            ControlReply {
+                prompted: session.map(|it| PromptedSession {
+                    session: it.to_owned(),
+                    after: fields["cursor"].as_u64().unwrap_or_default(),
+                }),
                 reply: control.reply(fields),
             }
         }
-        Err(err) => SocketReply {
-            session: None,
+        Err(err) => ControlReply {
+            prompted: None,
             reply: control.failed(&err),
         },
     }
@@ -249,7 +252,7 @@ async fn thread(app: &App, control: &Control) -> Result<Value> {
     let requests::Thread { id, .. } = control.read()?;
     let session = app.hub.find(&id).await?;
     let config = WriterConfig {
-        served: Some(app.served(None, false)),
+        served: Some(app.served(None)),
         ..WriterConfig::default()
     };
     let journal = Arc::clone(app.hub.journal());
@@ -282,7 +285,7 @@ async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Value> 
     let last = listing.sessions.first().map(|it| it.id.to_string());
     let running = journal.open_runs().await?.len();
     Ok(json!({
-        "bind": app.address.to_string(), "version": env!("CARGO_PKG_VERSION"),
+        "bind": app.bind, "version": env!("CARGO_PKG_VERSION"),
         "provider": app.bridge.provider(caller), "running": running,
         "clients": app.metrics.n_followers(), "last_thread_id": last,
         "trouble": app.hub.trouble(), "uptime": app.began.elapsed().as_secs(),

@@ -1,23 +1,22 @@
-//! Questions of the agent, for clients of a server: a row that any reader of ThreadEvents shows,
-//! and the messages of the bridge for clients that can answer.
+//! Questions of the agent, for clients of a server: a row that any reader of ThreadEvents shows.
+//! Clients that can answer get the messages of the bridge beside it (`writers::bridge`).
 //!
 //! The row is a message that is no answer (`phase` is `commentary`), started when the question is put and
 //! completed when it is settled. Its id is made of the number of the event, so that a client that comes
 //! later, and is shown what waits, gets the same row.
 
-use model::{Ask, AskKind, AskSettled, Decision, Event, Raw, RunEnded, Text};
+use model::{Ask, AskKind, AskSettled, Decision, Event, Raw, Text};
 
-use super::{Thread, line, take, turn};
+use super::{Thread, line, take};
 use crate::display_safe::display_safe;
 use crate::tools;
 use crate::wire::thread as wire;
-use crate::writers::ServedThread;
+use crate::writers::{ServedThread, bridge};
 
 /// Bytes of a command or an input in the row; the message of the bridge has all of it.
 const MAX_SHOWN: usize = 8 * 1024;
 /// Questions that are remembered until they are settled; more do not wait at once.
 const MAX_OPEN: usize = 256;
-const DECISIONS: &[&str] = &["allow", "allow_always", "deny"];
 
 #[derive(Clone, Debug)]
 pub(super) struct ThreadOpenAsk {
@@ -33,10 +32,10 @@ struct AskNames {
 }
 
 impl AskNames {
-    fn new(session: &str, seq: u64) -> Self {
+    fn new(event: &Event<'_>) -> Self {
         Self {
-            item_id: format!("ask_{seq}"),
-            ask_id: format!("{session}:{seq}"),
+            item_id: format!("ask_{}", event.seq),
+            ask_id: bridge::ask_id(event),
         }
     }
 
@@ -63,17 +62,12 @@ impl Thread {
         if self.asks.len() < MAX_OPEN {
             self.asks.push(ThreadOpenAsk {
                 ask: ask.clone().into_owned(),
-                row: AskNames::new(event.session.as_str(), event.seq),
+                row: AskNames::new(event),
             });
         }
     }
 
-    pub(super) fn ask_settled(
-        &mut self,
-        event: &Event<'_>,
-        settled: &AskSettled<'_>,
-        out: &mut Vec<u8>,
-    ) {
+    pub(super) fn ask_settled(&mut self, settled: &AskSettled<'_>, out: &mut Vec<u8>) {
         let Some(open) = take(&mut self.asks, |it| it.ask.id == settled.id) else {
             return;
         };
@@ -82,17 +76,6 @@ impl Thread {
         let text = Text::new(display_safe(&text).into_owned());
         let item = open.row.item(&text);
         line(out, &wire::ThreadEvent::ItemCompleted { item });
-        if self.served.as_ref().is_some_and(|it| it.bridge) {
-            let message = wire::BridgeMessage::AskSettled {
-                ask_id: &open.row.ask_id,
-                decision: settled.decision,
-                by: event.origin,
-                why: event.why,
-                message: settled.message.as_ref(),
-                input: settled.input.as_ref(),
-            };
-            line(out, &message);
-        }
     }
 
     /// Completes the rows of unsettled questions; a valid stream has none.
@@ -103,33 +86,9 @@ impl Thread {
             line(out, &wire::ThreadEvent::ItemCompleted { item });
         }
     }
-
-    /// Tells a client of the bridge how a run ended, after its turn.
-    pub(super) fn bridge_run_ended(
-        &self,
-        event: &Event<'_>,
-        ended: &RunEnded<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        if !self.served.as_ref().is_some_and(|it| it.bridge) {
-            return;
-        }
-        let message = wire::BridgeMessage::RunEnded {
-            run_id: event.run.as_ref().map(|it| it.as_str()),
-            outcome: ended.outcome,
-            answer: ended.answer.as_ref(),
-            error: ended.error.as_ref(),
-            usage: turn::usage(ended),
-            figures: turn::figures(ended),
-            stop_reason: ended.stop_reason.as_deref(),
-            denials: &ended.denials,
-        };
-        line(out, &message);
-    }
 }
 
-/// Shows an open question to a late client: the row and, on the bridge, its message. Other events
-/// write nothing.
+/// Shows an open question to a late client. Other events write nothing.
 pub fn waiting_ask(event: &Event<'_>, served: &ServedThread, out: &mut Vec<u8>) {
     if let model::Body::AskOpened(ask) = &event.body {
         write_ask(event, ask, served, out);
@@ -137,45 +96,15 @@ pub fn waiting_ask(event: &Event<'_>, served: &ServedThread, out: &mut Vec<u8>) 
 }
 
 fn write_ask(event: &Event<'_>, ask: &Ask<'_>, served: &ServedThread, out: &mut Vec<u8>) {
-    let session = event.session.as_str();
-    let row = AskNames::new(session, event.seq);
-    let (base, ask_id) = (&*served.base, &*row.ask_id);
-    let page = format!("{base}/#/s/{session}");
+    let row = AskNames::new(event);
+    let page = format!("{}/#/s/{}", served.base, event.session.as_str());
     let input = ask.input.as_ref().map(Raw::by_ref);
     let command = tools::classify(&ask.tool, input.as_ref(), None).command;
-    let text = question(ask, command.as_ref(), &page, ask_id);
+    let text = question(ask, command.as_ref(), &page, &row.ask_id);
     // The agent's own words, too, may hold what turns or hides the text around them.
     let text = Text::new(display_safe(&text).into_owned());
     let item = row.item(&text);
     line(out, &wire::ThreadEvent::ItemStarted { item });
-    if !served.bridge {
-        return;
-    }
-    let message = wire::BridgeAsk {
-        ask_id,
-        seq: event.seq,
-        run_id: event.run.as_ref().map(|it| it.as_str()),
-        item_id: ask.item.as_ref().map(|it| it.as_str()),
-        kind: ask.kind,
-        tool: &ask.tool,
-        title: &ask.title,
-        description: ask.description.as_ref(),
-        command,
-        input: ask.input.as_ref(),
-        suggestions: ask.suggestions.as_ref(),
-        deadline: ask.deadline,
-        answer: wire::HowToAnswer {
-            page: &page,
-            url: &format!("{base}/api/asks/{ask_id}"),
-            decisions: DECISIONS,
-            control: wire::AnswerControl {
-                control: "ask.settle",
-                ask_id,
-                decision: "allow",
-            },
-        },
-    };
-    line(out, &wire::BridgeMessage::Ask(Box::new(message)));
 }
 
 /// What is asked, in a few words.

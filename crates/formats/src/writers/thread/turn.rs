@@ -203,7 +203,7 @@ pub(super) fn terminal<'a>(ended: &'a RunEnded<'_>) -> wire::ThreadEvent<'a> {
 }
 
 /// What linkspan knows besides the counts that Codex prints.
-pub(super) fn figures<'a>(ended: &'a RunEnded<'_>) -> wire::Figures<'a> {
+fn figures<'a>(ended: &'a RunEnded<'_>) -> wire::Figures<'a> {
     let is_of_run = |it: &Usage<'_>| codex_passthrough::usage(it).is_none();
     wire::Figures {
         usage_scope: (ended.usage.as_ref())
@@ -225,7 +225,17 @@ fn model_usage<'a>(of_model: &'a ModelUsage<'_>) -> wire::ModelUsage<'a> {
     }
 }
 
-pub(super) fn usage(ended: &RunEnded<'_>) -> Option<wire::Usage> {
+/// The counts and figures of the run itself, also of Codex, which counts the whole thread.
+pub(crate) fn run_figures<'a>(ended: &'a RunEnded<'_>) -> (Option<wire::Usage>, wire::Figures<'a>) {
+    let usage = ended.usage.as_ref().map(|it| counts(&it.tokens));
+    let figures = wire::Figures {
+        usage_scope: usage.is_some().then_some(wire::OF_THE_RUN),
+        ..figures(ended)
+    };
+    (usage, figures)
+}
+
+fn usage(ended: &RunEnded<'_>) -> Option<wire::Usage> {
     let usage = ended.usage.as_ref()?;
     Some(codex_passthrough::usage(usage).unwrap_or_else(|| counts(&usage.tokens)))
 }

@@ -1,20 +1,19 @@
-//! What a server adds for its clients: asks, links and the messages of the bridge.
+//! What a server adds for its clients: rows for asks, and links.
 
 use super::*;
 
-fn served(bridge: bool) -> Thread {
+fn served() -> Thread {
     Thread::new(&WriterConfig {
         served: Some(ServedThread {
             base: "http://h".to_owned(),
             max_output: Some(8),
-            bridge,
         }),
         ..WriterConfig::default()
     })
 }
 
-fn check_served(bridge: bool, bodies: Vec<Body<'_>>, expect: Expect) {
-    let mut writer = served(bridge);
+fn check_served(bodies: Vec<Body<'_>>, expect: Expect) {
+    let mut writer = served();
     let mut out = Vec::new();
     for (seq, body) in bodies.into_iter().enumerate() {
         writer.event(&event(seq as u64 + 1, vec![], body), &mut out);
@@ -48,9 +47,8 @@ fn settled(decision: model::Decision) -> Body<'static> {
 }
 
 #[test]
-fn a_server_shows_asks_and_sends_them_to_its_bridge() {
+fn a_server_shows_asks() {
     check_served(
-        true,
         vec![
             bound("t"),
             started(),
@@ -62,11 +60,8 @@ fn a_server_shows_asks_and_sends_them_to_its_bridge() {
             {"type":"thread.started","thread_id":"t"}
             {"type":"turn.started"}
             {"type":"item.started","item":{"id":"ask_3","type":"agent_message","text":"**Permission needed: Bash**\n\n````\necho ``` /w\n````\n\nAnswer at http://h/#/s/s1 or with `{\"control\":\"ask.settle\",\"askId\":\"s1:3\",\"decision\":\"allow\"}` (or `\"deny\"`).","phase":"commentary","ask_id":"s1:3"}}
-            {"type":"bridge.ask","askId":"s1:3","seq":3,"runId":"r1","itemId":"toolu_1","kind":"permission","tool":"Bash","title":"echo ``` /w","description":null,"command":"echo ``` /w","input":{"command":"echo ``` /w"},"suggestions":null,"deadline":null,"answer":{"page":"http://h/#/s/s1","url":"http://h/api/asks/s1:3","decisions":["allow","allow_always","deny"],"control":{"control":"ask.settle","askId":"s1:3","decision":"allow"}}}
             {"type":"item.completed","item":{"id":"ask_3","type":"agent_message","text":"Allowed: Bash: echo ``` /w (fine)","phase":"commentary","ask_id":"s1:3"}}
-            {"type":"bridge.ask_settled","askId":"s1:3","decision":"allowed","by":"agent","why":null,"message":"fine","input":null}
             {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
-            {"type":"bridge.run_ended","runId":"r1","outcome":"completed","answer":null,"error":null,"usage":null,"stopReason":null,"denials":[]}
         "#]],
     );
 }
@@ -83,7 +78,7 @@ fn the_row_of_a_question_names_the_replacement() {
         })
     };
     let row = |input: &'static str| {
-        let mut writer = served(false);
+        let mut writer = served();
         let mut out = Vec::new();
         for body in [started(), ask("touch a"), changed(input)] {
             writer.event(&event(3, vec![], body), &mut out);
@@ -101,7 +96,7 @@ fn the_row_of_a_question_names_the_replacement() {
 
 #[test]
 fn a_question_is_no_message_of_the_agent_when_it_is_read_back() {
-    let mut writer = served(false);
+    let mut writer = served();
     let mut out = Vec::new();
     let bodies = [
         started(),
@@ -153,7 +148,6 @@ fn a_server_cuts_outputs_and_links_pictures_and_files() {
         class
     };
     check_served(
-        false,
         vec![
             bound("t"),
             started(),

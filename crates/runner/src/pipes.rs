@@ -1,4 +1,5 @@
-//! The two pipes: a thread that reads lines, and one that writes them.
+//! A pair of pipes to the program that started this one: a thread that reads lines, and one that writes
+//! them.
 //!
 //! Threads rather than tasks: reading a pipe blocks, and a blocked write should apply backpressure
 //! to its senders, not to the whole program.
@@ -6,13 +7,11 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use formats::framing::{Framer, Framing};
 use model::Frame;
 use tokio::sync::{mpsc, oneshot, watch};
-
-use crate::stats::Stats;
 
 /// What is read at a time.
 const READ_SIZE: usize = 64 * 1024;
@@ -25,7 +24,7 @@ const MAX_WRITE: usize = 256 * 1024;
 
 /// A line of the client.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum InboundLine {
+pub enum InboundLine {
     Line(Vec<u8>),
     /// It was too long to be kept.
     TooLong(u64),
@@ -33,7 +32,7 @@ pub(crate) enum InboundLine {
 
 /// Where whole lines go out.
 #[derive(Clone, Debug)]
-pub(crate) struct LineSender {
+pub struct LineSender {
     lines: mpsc::Sender<(Instant, Vec<u8>)>,
     /// Senders no longer wait for capacity.
     is_hasty: Arc<watch::Sender<bool>>,
@@ -41,7 +40,7 @@ pub(crate) struct LineSender {
 
 impl LineSender {
     /// Sends whole lines, waiting for capacity.
-    pub(crate) async fn send(&self, lines: Vec<u8>) {
+    pub async fn send(&self, lines: Vec<u8>) {
         if lines.is_empty() {
             return;
         }
@@ -55,27 +54,29 @@ impl LineSender {
     }
 
     /// From now on what there is no room for is lost.
-    pub(crate) fn flush_now(&self) {
+    pub fn flush_now(&self) {
         self.is_hasty.send_replace(true);
     }
 
     /// The client has closed the pipe.
-    pub(crate) async fn closed(&self) {
+    pub async fn closed(&self) {
         self.lines.closed().await;
     }
 }
 
 /// Both pipes, and a signal for when all output is written.
-pub(crate) struct Pipes {
-    pub(crate) outbound: LineSender,
-    pub(crate) inbound: mpsc::Receiver<InboundLine>,
-    pub(crate) written: oneshot::Receiver<()>,
+#[derive(Debug)]
+pub struct Pipes {
+    pub outbound: LineSender,
+    pub inbound: mpsc::Receiver<InboundLine>,
+    pub written: oneshot::Receiver<()>,
 }
 
-pub(crate) fn open(
+/// Opens both. `wrote` gets the bytes of each write, and how long the first of them had to wait.
+pub fn open(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-    stats: Arc<Stats>,
+    wrote: impl Fn(usize, Duration) + Send + 'static,
 ) -> Pipes {
     let (inbound_tx, inbound) = mpsc::channel(MAX_INBOUND);
     // A thread of its own: a blocked read cannot be cancelled, and would hold up the runtime's end.
@@ -83,7 +84,7 @@ pub(crate) fn open(
     let (outbound, outbound_rx) = mpsc::channel(MAX_OUTBOUND);
     let (done, written) = oneshot::channel();
     thread::spawn(move || {
-        write(output, outbound_rx, &stats);
+        write(output, outbound_rx, wrote);
         // There may be no receiver.
         done.send(()).ok()
     });
@@ -122,7 +123,11 @@ fn read(mut input: impl Read, inbound: &mpsc::Sender<InboundLine>) {
     }
 }
 
-fn write(mut output: impl Write, mut outbound: mpsc::Receiver<(Instant, Vec<u8>)>, stats: &Stats) {
+fn write(
+    mut output: impl Write,
+    mut outbound: mpsc::Receiver<(Instant, Vec<u8>)>,
+    wrote: impl Fn(usize, Duration),
+) {
     while let Some((first, mut lines)) = outbound.blocking_recv() {
         // What has gathered during the last write goes out in one.
         while lines.len() < MAX_WRITE
@@ -138,6 +143,6 @@ fn write(mut output: impl Write, mut outbound: mpsc::Receiver<(Instant, Vec<u8>)
         {
             return;
         }
-        stats.wrote(lines.len(), first.elapsed());
+        wrote(lines.len(), first.elapsed());
     }
 }

@@ -174,7 +174,7 @@ fn the_npm_package_has_the_same_types() {
 
 /// ThreadEvents and what they are made of, by the names of the package.
 fn thread_events() -> Map<String, Value> {
-    let mut text = derived("../../peers/schemas/thread-event.schema.json").to_string();
+    let mut text = derived("../../docs/thread.schema.json").to_string();
     let schema: Value = serde_json::from_str(&text).unwrap();
     let names = schema["$defs"].as_object().unwrap().keys();
     for name in names {

@@ -41,7 +41,7 @@ export function cuttingWay(seed, nCuts = 8, most = 3000) {
   used.push(way);
   const chance = random(seed);
   let nLeft = nCuts;
-  way.budget = () => ((nLeft -= 1) < 0 ? undefined : 400 + Math.floor(chance() * most));
+  way.budget = () => ((nLeft -= 1) < 0 ? undefined : 700 + Math.floor(chance() * most));
   return way;
 }
 

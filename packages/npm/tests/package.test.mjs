@@ -3,11 +3,16 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { Server } from "../../../web/tests/server.mjs";
+import { Linkspan } from "../linkspan/src/node.js";
+
+const { WebSocket } = createRequire(new URL("../../../peers/js/", import.meta.url))("ws");
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const ROOT = at("../../../");
 const PACKAGE = at("../linkspan");
@@ -171,6 +176,38 @@ import type { Event, ThreadEvent } from "linkspan";
 export const events: Event[] = [${lines("fixtures/model/everything.events.jsonl").join(",\n")}];
 export const thread: ThreadEvent[] = [${threads.flatMap((it) => lines(`fixtures/thread/${it}`)).join(",\n")}];`;
   assert.deepEqual(compile("written.ts", source), []);
+});
+
+test("what a server sends has the types that are promised", async () => {
+  const server = await new Server().start();
+  const client = new Linkspan({ url: server.url, token: server.token, WebSocket });
+  const { session } = await client.submit({ prompt: "ask", engine: "claude", cwd: server.work, permissions: "ask" });
+  const messages = [];
+  for await (const it of client.subscribe({ session, format: "thread" })) {
+    messages.push(it);
+    if (it.type === "bridge.run_ended") break;
+    if (it.type !== "bridge.ask") continue;
+    // Whoever comes now is told again what waits.
+    const late = client.subscribe({ session, format: "thread", since: it.seq });
+    messages.push((await late.next()).value, (await late.next()).value);
+    late.close();
+    await client.settle(it.askId, "allow");
+  }
+  const kinds = messages.map((it) => (it.replayed ? `${it.type} again` : it.type)).filter((it) => /bridge|again/.test(it));
+  assert.deepEqual(kinds, ["bridge.ask", "item.started again", "bridge.ask again", "bridge.ask_settled", "bridge.run_ended"]);
+  const values = {
+    "ThreadMessage[]": messages,
+    SessionDetail: await client.session(session),
+    Sessions: await client.sessions(),
+    Engines: await client.engines(),
+    Me: await client.me(),
+    "Event[]": await client.events(session),
+  };
+  await client.close();
+  await server.leave();
+  const names = Object.keys(values).map((it) => it.replace("[]", ""));
+  const lines = Object.entries(values).map(([type, it], at) => `export const it${at}: ${type} = ${JSON.stringify(it)};`);
+  assert.deepEqual(compile("sent.ts", [`import type { ${names.join(", ")} } from "linkspan";`, ...lines].join("\n")), []);
 });
 
 test("publint and arethetypeswrong find nothing", () => {

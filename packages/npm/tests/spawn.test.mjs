@@ -109,8 +109,8 @@ test("a program that is not there, or ends, is an error with its words", async (
 });
 
 /** A program that says what it is told to, a piece of each line at a time. */
-function imposter(...lines) {
-  const program = join(home, "imposter.mjs");
+function impostor(...lines) {
+  const program = join(home, "impostor.mjs");
   const pieces = lines.flatMap((it) => (JSON.stringify(it) + "\n").match(/[^]{1,40}/g));
   const body = `for (const it of ${JSON.stringify(pieces)}) { process.stdout.write(it); await new Promise((done) => setTimeout(done, 2)); }`;
   writeFileSync(program, `#!${process.execPath}\n${body}\nprocess.stdin.resume();\n`, { mode: 0o755 });
@@ -119,14 +119,14 @@ function imposter(...lines) {
 
 test("a program of another protocol is refused with both versions", async () => {
   const hello = { type: "bridge.ready", version: "9.9.9", protocol: 2, pid: 1 };
-  const spawned = Linkspan.spawn(imposter(hello));
+  const spawned = Linkspan.spawn(impostor(hello));
   await assert.rejects(spawned, { code: "other_protocol", message: /linkspan 9\.9\.9 speaks protocol 2, .* protocol 1/ });
 });
 
 test("only a line feed ends a line, and lines come in pieces", async () => {
   const title = "a\u2028b\u2029c\u0085d é😀".repeat(20);
   const reply = { type: "bridge.sessions", requestId: 1, sessions: [{ id: "s", title }], next: null };
-  const client = await Linkspan.spawn(imposter({ type: "bridge.ready", version: "0", protocol: 1, pid: 1 }, reply));
+  const client = await Linkspan.spawn(impostor({ type: "bridge.ready", version: "0", protocol: 1, pid: 1 }, reply));
   assert.equal((await client.sessions()).sessions[0].title, title);
   await client.close();
 });
@@ -135,6 +135,7 @@ const PARENT = `
 import { Linkspan } from ${JSON.stringify(NODE.href)};
 const client = await Linkspan.spawn(${JSON.stringify(options)});
 const run = client.run(${JSON.stringify(claude("wait"))});
+process.stdin.on("end", () => process.exit(0)).resume();
 for await (const event of run) if (event.type === "session.bound") console.log("at work");
 `;
 
@@ -145,7 +146,7 @@ for (const end of ["exit", "SIGTERM", "SIGKILL"]) {
     const children = below(parent.pid);
     assert.ok(children.length >= 2, `there are ${children.length} processes below it`);
     const ended = new Promise((done) => parent.on("exit", done));
-    if (end === "exit") parent.kill("SIGINT");
+    if (end === "exit") parent.stdin.end();
     else parent.kill(end);
     await ended;
     for (const pid of children) assert.equal(await isGone(pid), true, `${pid} is still there`);
@@ -188,13 +189,15 @@ test("the script names the package that is missing", async () => {
 
 test("the script hands on signals, and ends as the program does", async () => {
   const words = ["serve", "--listen", "127.0.0.1:0", ...args];
-  for (const [signal, end] of [["SIGTERM", [0, null]], ["SIGINT", [130, null]]]) {
+  // The last one is for the program itself, which cannot hand it on.
+  for (const [signal, end] of [["SIGTERM", [0, null]], ["SIGINT", [0, null]], ["SIGKILL", [null, "SIGKILL"]]]) {
     const child = spawn(process.execPath, [BIN, ...words], { env: { ...env, LINKSPAN_BIN: PROGRAM }, stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
     await new Promise((done) => child.stderr.on("data", (it) => /listening on/.test((said += it)) && done()));
     const [pid] = below(child.pid);
     const ended = new Promise((done) => child.on("exit", (...how) => done(how)));
-    child.kill(signal);
+    if (signal === "SIGKILL") process.kill(pid, signal);
+    else child.kill(signal);
     assert.deepEqual(await ended, end, said);
     assert.equal(isAlive(pid), false);
   }

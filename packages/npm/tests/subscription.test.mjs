@@ -179,6 +179,13 @@ test("a revoked token and a session that is not there end it", async () => {
   await assert.rejects(other.next(), { code: "no_such_session" });
 });
 
+test("a connection that was refused may tell its error alone", async () => {
+  const events = client().subscribe({ session: "s" });
+  me = { status: 401, body: { error: { code: "unauthorized", message: "no" } } };
+  last().onerror({});
+  await assert.rejects(events.next(), { code: "unauthorized" });
+});
+
 test("a silent connection is dead after fifty seconds", () => {
   client().subscribe({ session: "s" });
   const socket = last().open();

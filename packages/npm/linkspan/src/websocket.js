@@ -91,14 +91,17 @@ function connect(dial, query, { onOpen, onMessage, onLost }) {
     heardAt = Date.now();
     onMessage(JSON.parse(data));
   };
-  // `onclose` follows, and `ws` throws what nobody listens to.
-  socket.onerror = () => {};
-  socket.onclose = async (/** @type {{ code: number, reason: string }} */ { code, reason }) => {
-    if (isOver) return;
+  let isClosing = false;
+  const onClose = async (/** @type {{ code?: number, reason?: string }} */ { code, reason }) => {
+    if (isOver || isClosing) return;
+    isClosing = true;
     if (code === POLICY) return lose(new LinkspanError("forbidden", reason || "the token was revoked"));
     if (isOpen) return lose(unreachable(reason || "the connection was lost"));
     lose((await dial.refusal()) ?? unreachable("the server cannot be reached"));
   };
+  socket.onclose = onClose;
+  // Of a connection that was refused, Node's WebSocket tells the error alone.
+  socket.onerror = () => void onClose({});
   return end;
 }
 

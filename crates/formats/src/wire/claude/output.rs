@@ -290,6 +290,7 @@ pub(crate) enum ApiEvent<'a> {
     MessageStop,
 }
 
+#[expect(clippy::enum_variant_names, reason = "the names are those of the wire")]
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ApiDelta<'a> {

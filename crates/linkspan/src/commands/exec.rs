@@ -113,7 +113,7 @@ pub(super) fn run_args(args: &ExecArgs, settings: &CodexSettings) -> RunArgs {
         program: None,
         file: ConfigFile { path: None },
         data: DataDir { dir: None },
-        speed: f64::INFINITY,
+        speed: None,
         color: Color::Never,
         caller: RunCaller::default(),
     }

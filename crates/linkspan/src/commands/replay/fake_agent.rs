@@ -80,7 +80,7 @@ fn codex(args: &ReplayArgs, engine: String) -> Result<(), Failure> {
 
 fn played(run_args: &mut crate::cli::RunArgs, args: &ReplayArgs, engine: String) {
     run_args.engine = Some(engine);
-    run_args.speed = args.speed;
+    run_args.speed = Some(args.speed);
     run_args.caller = RunCaller {
         is_unkept: true,
         ..RunCaller::default()

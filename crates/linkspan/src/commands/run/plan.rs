@@ -248,7 +248,10 @@ fn replay_request(args: &RunArgs) -> Result<Request, Failure> {
     };
     let here = env::current_dir().unwrap_or_default();
     let mut request = plain_request(args, prompt, Resume::Fresh, here);
-    request.options.speed.get_or_insert(RECORDED_SPEED);
+    // A program that starts `exec` need not read along.
+    if args.caller.prompt.is_none() {
+        request.options.speed.get_or_insert(RECORDED_SPEED);
+    }
     Ok(request)
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use axum::extract::ws::Utf8Bytes;
 use formats::{BridgeConfig, WriterConfig, registry};
 use hub::{Hub, HubConfig};
-use runner::pipes::{self, InboundLine, LineSender};
+use runner::pipes::{self, LineSender, PipeLine};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -138,10 +138,10 @@ fn client_format(config: &StdioConfig) -> hub::Result<ClientFormat> {
 }
 
 struct Pipes {
-    inbound: mpsc::Receiver<InboundLine>,
+    inbound: mpsc::Receiver<PipeLine>,
     outbound: LineSender,
     /// What was read while a write waited.
-    waiting: VecDeque<InboundLine>,
+    waiting: VecDeque<PipeLine>,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// No more controls come.
     is_ended: bool,
@@ -213,17 +213,17 @@ impl Pipes {
     }
 }
 
-fn received(line: InboundLine) -> Received {
+fn received(line: PipeLine) -> Received {
     let too_long = |n_bytes: u64| {
         let message = format!("the message has {n_bytes} bytes; {MAX_BODY} are read");
         Received::Unreadable(ApiError::too_large("too_long", message))
     };
     match line {
-        InboundLine::TooLong(n_bytes) => too_long(n_bytes),
-        InboundLine::Line(line) if line.len() > MAX_BODY => too_long(line.len() as u64),
+        PipeLine::TooLong(n_bytes) => too_long(n_bytes),
+        PipeLine::Line(line) if line.len() > MAX_BODY => too_long(line.len() as u64),
         // Pressing return in a terminal asks for nothing.
-        InboundLine::Line(line) if line.trim_ascii().is_empty() => Received::Nothing,
-        InboundLine::Line(line) => match String::from_utf8(line) {
+        PipeLine::Line(line) if line.trim_ascii().is_empty() => Received::Nothing,
+        PipeLine::Line(line) => match String::from_utf8(line) {
             Ok(text) => Received::Text(text.into()),
             Err(_) => {
                 let err = ApiError::bad("a message is JSON: it is not UTF-8");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hub::SessionLog;
 use model::error_chain;
 use runner::Resume;
-use runner::pipes::InboundLine;
+use runner::pipes::PipeLine;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -54,7 +54,7 @@ impl Connection {
 
     pub(crate) async fn run(
         mut self,
-        mut inbound: mpsc::Receiver<InboundLine>,
+        mut inbound: mpsc::Receiver<PipeLine>,
         stop: impl Future<Output = ()>,
     ) {
         let outbound = self.shared.outbound.clone();
@@ -100,10 +100,10 @@ impl Connection {
         }
     }
 
-    async fn on_line(&mut self, line: InboundLine) {
+    async fn on_line(&mut self, line: PipeLine) {
         match line {
-            InboundLine::Line(line) => self.line(&line).await,
-            InboundLine::TooLong(length) => {
+            PipeLine::Line(line) => self.line(&line).await,
+            PipeLine::TooLong(length) => {
                 let message = format!("the message has {length} bytes, which is too long");
                 let error = Error::new(rpc::INVALID_REQUEST, message);
                 self.send(rpc::refusal(None, &error)).await;

@@ -24,7 +24,7 @@ const MAX_WRITE: usize = 256 * 1024;
 
 /// A line of the client.
 #[derive(Debug, PartialEq, Eq)]
-pub enum InboundLine {
+pub enum PipeLine {
     Line(Vec<u8>),
     /// It was too long to be kept.
     TooLong(u64),
@@ -68,7 +68,7 @@ impl LineSender {
 #[derive(Debug)]
 pub struct Pipes {
     pub outbound: LineSender,
-    pub inbound: mpsc::Receiver<InboundLine>,
+    pub inbound: mpsc::Receiver<PipeLine>,
     pub written: oneshot::Receiver<()>,
 }
 
@@ -98,7 +98,7 @@ pub fn open(
     }
 }
 
-fn read(mut input: impl Read, inbound: &mpsc::Sender<InboundLine>) {
+fn read(mut input: impl Read, inbound: &mpsc::Sender<PipeLine>) {
     let mut framer = Framer::new(Framing::Lines);
     let mut buf = vec![0; READ_SIZE];
     let mut is_open = true;
@@ -111,8 +111,8 @@ fn read(mut input: impl Read, inbound: &mpsc::Sender<InboundLine>) {
         };
         let mut pass = |frame: Frame<'_>| {
             let line = match frame {
-                Frame::Data(line) => InboundLine::Line(line.to_owned()),
-                Frame::Oversized { length, .. } => InboundLine::TooLong(length),
+                Frame::Data(line) => PipeLine::Line(line.to_owned()),
+                Frame::Oversized { length, .. } => PipeLine::TooLong(length),
             };
             is_open &= inbound.blocking_send(line).is_ok();
         };

@@ -13,7 +13,7 @@ use journal::Journal;
 use model::{Body, Cause, Event, Outcome, Sink, error_chain};
 use runner::Prompt;
 use runner::engines::{self, Engine};
-use runner::pipes::{InboundLine, LineSender};
+use runner::pipes::{LineSender, PipeLine};
 use tokio::sync::mpsc;
 
 use crate::ClaudeSdkConfig;
@@ -57,7 +57,7 @@ pub(crate) struct Turn {
 
 /// What woke the loop.
 enum Wakeup {
-    Line(Option<InboundLine>),
+    Line(Option<PipeLine>),
     Worker(Progress),
     Stopped,
 }
@@ -126,7 +126,7 @@ impl Connection {
 
     pub(crate) async fn run(
         mut self,
-        mut inbound: mpsc::Receiver<InboundLine>,
+        mut inbound: mpsc::Receiver<PipeLine>,
         stop: impl Future<Output = ()>,
     ) {
         let outbound = self.outbound.clone();
@@ -157,8 +157,8 @@ impl Connection {
                     self.is_input_closed = true;
                     self.deny_asks();
                 }
-                Wakeup::Line(Some(InboundLine::Line(line))) => self.line(&line),
-                Wakeup::Line(Some(InboundLine::TooLong(length))) => {
+                Wakeup::Line(Some(PipeLine::Line(line))) => self.line(&line),
+                Wakeup::Line(Some(PipeLine::TooLong(length))) => {
                     self.refuse_line(&format!("it has {length} bytes, which is too long"));
                 }
                 Wakeup::Worker(progress) => self.progressed(progress).await,

@@ -91,7 +91,7 @@ impl fmt::Debug for ClientSession {
 
 /// A prompt was accepted.
 #[derive(Debug, Default)]
-pub struct Accepted {
+pub struct AcceptedPrompt {
     /// The session is kept from now on, under this title.
     pub title: Option<String>,
     /// What the client should know, one line each.
@@ -235,8 +235,8 @@ impl ClientSession {
         journal: &Arc<dyn Journal>,
         prompt: Prompt,
         sink: &mut S,
-    ) -> Result<Accepted, journal::Error> {
-        let mut accepted = Accepted::default();
+    ) -> Result<AcceptedPrompt, journal::Error> {
+        let mut accepted = AcceptedPrompt::default();
         if self.worker.log().is_deferred() {
             self.keep(journal, &prompt.text, &mut accepted).await;
         }
@@ -270,7 +270,12 @@ impl ClientSession {
     }
 
     /// The session is worth keeping from now on.
-    async fn keep(&mut self, journal: &Arc<dyn Journal>, prompt: &str, accepted: &mut Accepted) {
+    async fn keep(
+        &mut self,
+        journal: &Arc<dyn Journal>,
+        prompt: &str,
+        accepted: &mut AcceptedPrompt,
+    ) {
         let title = title(prompt);
         // A journal that cannot be read is reported when it cannot be written.
         let parent = parent(&**journal, self.forked.as_deref()).await;
@@ -288,7 +293,7 @@ impl ClientSession {
     }
 
     /// A model has no memory: it gets the history.
-    async fn recall(&mut self, accepted: &mut Accepted) {
+    async fn recall(&mut self, accepted: &mut AcceptedPrompt) {
         if !matches!(self.selected, Selected::Responses(_)) {
             return;
         }
@@ -452,7 +457,7 @@ impl ClientSession {
     }
 }
 
-impl Accepted {
+impl AcceptedPrompt {
     fn not_kept(&mut self, err: &journal::Error) {
         self.warnings.push(not_kept(err));
     }
@@ -481,17 +486,4 @@ async fn prepare(mut setup: Setup, is_fork: bool) -> Result<Setup, StartError> {
         }
     }
     Ok(setup)
-}
-
-impl SetupError {
-    /// What went wrong and the way out, in one line.
-    pub fn advice(&self) -> String {
-        match self {
-            Self::Engine(engine) => match engine.hint() {
-                Some(hint) => format!("{}; {hint}", error_chain(engine)),
-                None => error_chain(engine),
-            },
-            Self::Recording { source, .. } => error_chain(source),
-        }
-    }
 }

@@ -38,7 +38,7 @@ mod test_log;
 mod worker;
 
 pub use changes::{Changes, SessionChanged};
-pub use client_session::{Accepted, Cancelled, ClientSession, ClientSessionConfig, not_kept};
+pub use client_session::{AcceptedPrompt, Cancelled, ClientSession, ClientSessionConfig, not_kept};
 pub use command::{Submit, Target, request_release};
 pub use config::{HubConfig, Limits, QueueLife, own_name};
 pub use counts::{RunCounts, RunKey};

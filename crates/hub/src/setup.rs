@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use formats::History;
+use model::error_chain;
 use responses::Conversation;
 use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
 use runner::process::find_on_path;
@@ -25,6 +26,19 @@ pub enum SetupError {
         #[source]
         source: RecordingError,
     },
+}
+
+impl SetupError {
+    /// What went wrong and the way out, in one line.
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Engine(engine) => match engine.hint() {
+                Some(hint) => format!("{}; {hint}", error_chain(engine)),
+                None => error_chain(engine),
+            },
+            Self::Recording { source, .. } => error_chain(source),
+        }
+    }
 }
 
 /// Everything that an agent is started with. A model gets only the prompt here; [`Setup::recall`] adds the

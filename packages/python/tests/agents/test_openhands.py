@@ -315,7 +315,18 @@ def test_a_recording_is_an_engine_as_well(tmp_path: Path) -> None:
     assert {type(it.observation) for it in results} == {ours.ExternalToolObservation}
 
 
-def test_the_agent_program_s_own_messages_are_no_prompts(tmp_path: Path) -> None:
+def test_calls_can_look_like_those_of_openhands_itself(tmp_path: Path) -> None:
+    talk = conversation(tmp_path, ours.LinkspanAgent(engine="replay:tools", profile="native"))
+    talk.send_message("look")
+    talk.run()
+    actions = [it for it in talk.state.events if isinstance(it, ActionEvent)]
+    assert [type(it.action).__name__ for it in actions] == [
+        "TerminalAction",
+        *["FileEditorAction"] * 5,
+    ]
+
+
+def test_a_conversation_cannot_be_moved_to_before_its_last_prompt(tmp_path: Path) -> None:
     talk = conversation(tmp_path, ours.LinkspanAgent(engine="replay:tools"))
     talk.send_message("look")
     talk.run()

@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 from conftest import children, is_running, wait_until
 
+# A shell's background jobs ignore the signal, and so would what they start.
 PROGRAM = """
-import linkspan, sys
+import linkspan, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 for event in linkspan.run("look", engine=sys.argv[1], speed=0.01):
     print(event["seq"], flush=True)
 """
 
 ASYNC_PROGRAM = """
-import asyncio, linkspan, sys
+import asyncio, linkspan, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 async def main():
     async for event in linkspan.arun("look", engine=sys.argv[1], speed=0.01):
         print(event["seq"], flush=True)

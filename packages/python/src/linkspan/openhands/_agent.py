@@ -25,7 +25,7 @@ from .._link import Link, Message
 from .._options import Permissions
 from .._program import Program
 from ._saved import Saved, prompt_text
-from ._tools import agent_tools
+from ._tools import agent_tools, register_native_tools
 from ._turn import Step, StepContext, Turn
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ class LinkspanAgent(AgentBase):
                 raise ValueError(f"{self.name} takes no `{name}`: the engine brings its own")
         allowed = self._allowed()
         if self.profile == "native":
-            # The SDK only reads events whose classes are imported.
-            import openhands.tools  # noqa: F401
+            register_native_tools()
         if any(isinstance(event, SystemPromptEvent) for event in state.events[:3]):
             return
         tools = "its own" if allowed is None else ", ".join(allowed) or "none"

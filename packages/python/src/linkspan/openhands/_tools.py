@@ -32,6 +32,17 @@ class ExternalToolObservation(Observation):
     result: str | list[dict[str, Any]] | None = None
 
 
+def register_native_tools() -> None:
+    """Import the classes of the profile `native`: the SDK only reads events whose classes it knows."""
+    try:
+        from openhands.tools import file_editor, glob, grep, task_tracker, terminal  # noqa: F401
+    except ModuleNotFoundError as err:
+        raise ValueError(
+            "the profile `native` is made of OpenHands' own tools, which are not installed: "
+            "`pip install openhands-tools`"
+        ) from err
+
+
 def agent_tools(engine: str, tools: Sequence[Tool]) -> list[str]:
     """The agent's own names of these tools; `ValueError` names the one that it has no equal of."""
     names: list[str] = []

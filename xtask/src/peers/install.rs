@@ -28,13 +28,13 @@ pub(super) struct Interpreters {
     agents: Option<PathBuf>,
     acp_clients: Option<PathBuf>,
     sdks: Option<PathBuf>,
-    npm: Option<PathBuf>,
+    has_npm_judges: bool,
 }
 
 impl Interpreters {
     /// Whether what judges the npm package is there.
-    pub(super) fn npm(&self) -> Option<()> {
-        self.npm.as_ref().map(|_| ())
+    pub(super) fn has_npm_judges(&self) -> bool {
+        self.has_npm_judges
     }
 
     /// Where the programs of the agents are.
@@ -102,11 +102,7 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
         acp_clients: or_warn("acpx", install_acp_clients(), &mut warnings)?,
         sdks: or_warn("the SDKs", install_sdks(), &mut warnings)?,
-        npm: or_warn(
-            "the judges of the npm package",
-            install_npm_judges(),
-            &mut warnings,
-        )?,
+        has_npm_judges: or_warn(NPM_JUDGES, install_npm_judges(), &mut warnings)?.is_some(),
     };
     Ok((interpreters, warnings))
 }
@@ -131,6 +127,7 @@ pub(crate) fn install_stage() -> Result<(PageInstallation, Warnings)> {
 const JS: &str = "the JavaScript peers";
 const BROWSER: &str = "Chromium";
 const AGENTS: &str = "the agents";
+const NPM_JUDGES: &str = "the judges of the npm package";
 
 /// What cannot be installed is an error in CI, and loudly missing elsewhere.
 pub(super) fn or_warn<T>(

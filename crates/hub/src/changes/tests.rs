@@ -351,12 +351,12 @@ async fn sessions_that_are_gone_are_dropped_from_the_cache() {
     let mut changes = directory.subscribe();
     journal.remove(&gone.lease).await.unwrap();
     let found = directory.find_gone(&*journal).await.unwrap();
-    assert_eq!(found, [gone.lease.session.clone()]);
+    assert_eq!(found, std::slice::from_ref(&gone.lease.session));
     directory.forget(&found);
     assert!(changes.next().await.is_none());
     assert_eq!(directory.head(&kept.lease.session), Some(0));
     assert_eq!(directory.head(&gone.lease.session), None);
-    directory.forget(&[kept.lease.session.clone()]);
+    directory.forget(std::slice::from_ref(&kept.lease.session));
     assert!(changes.next().await.is_none());
     assert_eq!(directory.n_known(), 0);
 }

@@ -1,10 +1,5 @@
 //! Tells the program which commit and which target it was built from, for `linkspan --version`.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "cargo reads what a build script prints"
-)]
-
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;

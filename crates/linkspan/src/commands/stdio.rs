@@ -25,7 +25,7 @@ pub(crate) fn run(args: &StdioArgs) -> Result<(), Failure> {
     if io::stdin().is_terminal() {
         exit::print_line("linkspan: type controls, one JSON object per line; see docs/stdio.md\n");
     }
-    let served = store::runtime()?.block_on(async {
+    store::runtime()?.block_on(async {
         let mut stops = StopSignals::new()?;
         let cut = hub::truncation(&settings);
         let config = StdioConfig {
@@ -45,6 +45,5 @@ pub(crate) fn run(args: &StdioArgs) -> Result<(), Failure> {
         let stop = async move { stops.next().await };
         let served = server::serve_stdio(config, io::stdin(), io::stdout(), stop).await;
         served.map_err(|err| refused(&err))
-    });
-    served
+    })
 }

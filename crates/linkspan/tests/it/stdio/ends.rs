@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, exit_code, is_working, made, nothing_is_left, of_type, session};
 use crate::acp::client::at_home;
-use crate::program::linkspan;
+use crate::program::{linkspan, run};
 use crate::served::{Served, serve};
 
 /// What was said about the end of a run.
@@ -176,9 +176,8 @@ fn prompts_of_a_killed_server_are_left_alone() {
     })));
     client.until(|it| it["type"] == "bridge.run_ended" && it["sessionId"] == own);
     assert_eq!(client.leave().0, Some(0));
-    let listed = linkspan(&["sessions", "--json", "--data-dir", &folder.path("data")]);
-    let listed = { listed }.output().unwrap().stdout;
-    let listed = String::from_utf8(listed).unwrap();
+    let data = folder.path("data");
+    let listed = run(&["sessions", "--json", "--data-dir", &data], b"").stdout;
     let states: Vec<(String, String)> = listed
         .lines()
         .map(|it| serde_json::from_str::<Value>(it).unwrap())

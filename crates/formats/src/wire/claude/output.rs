@@ -290,6 +290,7 @@ pub(crate) enum ApiEvent<'a> {
     MessageStop,
 }
 
+#[expect(clippy::enum_variant_names, reason = "these are the words of the API")]
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ApiDelta<'a> {

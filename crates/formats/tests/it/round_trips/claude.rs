@@ -199,11 +199,11 @@ impl Story {
             Body::SessionBound(bound) if self.items.is_empty() => {
                 self.session = Some(bound.native.to_string());
             }
-            Body::ItemOpened(Item::Tool(it)) | Body::ItemUpdated(Item::Tool(it)) => {
-                if it.input.is_some() {
-                    let input = input(it.input.as_ref());
-                    self.inputs.entry(it.id.to_string()).or_insert(input);
-                }
+            Body::ItemOpened(Item::Tool(it)) | Body::ItemUpdated(Item::Tool(it))
+                if it.input.is_some() =>
+            {
+                let input = input(it.input.as_ref());
+                self.inputs.entry(it.id.to_string()).or_insert(input);
             }
             Body::ItemClosed(ItemClosed {
                 item: Item::Plan(plan),

@@ -388,11 +388,11 @@ fn formats_that_are_no_stream_are_refused() {
     expect![[r#"
         linkspan: invalid value 'text' for '--to <FORMAT>'
 
-        hint: possible values: takopi, thread, openhands, acp, ag-ui, linkspan
+        hint: possible values: claude, takopi, thread, openhands, acp, ag-ui, linkspan
         exit 2
         linkspan: there is no format `thred`
 
-        hint: did you mean `thread`? can be written: takopi, thread, openhands, acp, ag-ui, linkspan, text, markdown, html
+        hint: did you mean `thread`? can be written: claude, takopi, thread, openhands, acp, ag-ui, linkspan, text, markdown, html
         exit 2
         linkspan: `thread` has no profile `sed`
 

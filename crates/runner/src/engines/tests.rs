@@ -358,7 +358,7 @@ fn the_first_one_installed_is_the_default() {
     check(&["gemini"], "gemini");
     check(&[], "no agent is installed");
     expect![[r#"
-        install one of these and run it again, or watch a recording with `--engine replay:tools`
+        install one of these and run it again, or watch a recording, with the engine `replay:tools`
           npm install -g @anthropic-ai/claude-code
           npm install -g @openai/codex
           npm install -g opencode-ai

@@ -1,9 +1,9 @@
 """Builds the Python package: the program, its manual pages and completions, and the modules.
 
-A backend as PEP 517 describes it, without dependencies, for `pip install .` and for `cargo xtask dist`.
-It packs the program that the setting `program` names, or else builds one with cargo; the setting
-`platform` is the platform in the wheel's name. The same input gives the same bytes: files are sorted,
-and their times are `SOURCE_DATE_EPOCH`.
+A backend as PEP 517 describes it, without dependencies, for `pip install .` and for `cargo xtask
+dist`. It packs the program that the setting `program` names, or else builds one with cargo; the
+setting `platform` is the platform in the wheel's name. The same input gives the same bytes: files
+are sorted, and their times are `SOURCE_DATE_EPOCH`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MODULES = ROOT / "packages" / "python" / "src"
 
 Files = dict[str, bytes]
 
-# What an archive of the sources needs so that a wheel can be built from it. Cargo wants every member
-# of the workspace to be there.
+# What an archive of the sources needs so that a wheel can be built from it. Cargo wants every
+# member of the workspace to be there.
 SOURCES = [
     "Cargo.lock",
     "Cargo.toml",

@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 use self::{
     archive::{Entry, tar_gz},
     platform::Platform,
-    program::Source,
+    program::ProgramSource,
     release::Release,
 };
 use crate::{
@@ -36,13 +36,13 @@ use crate::{
 };
 
 /// More is a mistake in the build, or wants a reason.
-const MAX_PROGRAM: u64 = 13_000_000;
+const MAX_PROGRAM: u64 = 13 * 1024 * 1024;
 const SUMS: &str = "SHA256SUMS";
 
 /// What `cargo xtask dist` was told.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    source: Source,
+    source: ProgramSource,
     is_checked: bool,
     /// The tag that is released: it must fit the version and the changelog.
     tag: Option<String>,
@@ -57,11 +57,11 @@ impl Options {
             args = match args {
                 [] => return Ok(options),
                 ["--plain", rest @ ..] => {
-                    options.source = Source::Plain;
+                    options.source = ProgramSource::Plain;
                     rest
                 }
                 ["--program", path, rest @ ..] => {
-                    options.source = Source::Given(PathBuf::from(path));
+                    options.source = ProgramSource::Given(PathBuf::from(path));
                     rest
                 }
                 ["--check", rest @ ..] => {
@@ -224,4 +224,13 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// Makes the folders on the way to it, too.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::copy(from, to).with_context(|| format!("cannot copy `{}`", from.display()))?;
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Installs every package in a clean place and uses it there, without cargo and the working tree's program.
 
 use std::{
-    fs,
+    env, fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     os::unix::fs::symlink,
@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Folders, files_below, platform::Platform, program, release::Release, wheel::Built};
+use super::{
+    Folders, copy, files_below, platform::Platform, program, release::Release, systemd_unit,
+    wheel::Built,
+};
 use crate::{
     peers::install,
     process::{capture, root, run as run_command},
@@ -19,8 +22,13 @@ use crate::{
     report::print_line,
 };
 
-/// Programs of the system that packages may use; cargo is not among them.
-const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Programs that packages may use: those of the system, and Node wherever it is; cargo is not among them.
+fn system_path() -> String {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let node = env::split_paths(&path).find(|it| it.join("node").exists());
+    let node = node.unwrap_or_else(|| PathBuf::from("/usr/bin"));
+    format!("/usr/local/bin:/usr/bin:/bin:{}", node.display())
+}
 
 /// A clean place: an empty home, and nothing of ours in the environment.
 struct Place {
@@ -43,7 +51,7 @@ impl Place {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .env("PATH", SYSTEM_PATH)
+            .env("PATH", system_path())
             .env("LANG", "C.UTF-8")
             .env("HOME", self.path("home"))
             .current_dir(&self.folder);
@@ -97,11 +105,22 @@ fn check_wheel(release: &Release, built: &Built, folders: &Folders) -> Result<()
 }
 
 fn python_tests(place: &Place, python: &Path) -> Result<()> {
-    let tests = root().join("packages/python/tests");
+    // Without the modules beside them, they import those that are installed.
+    let source = root().join("packages/python");
+    for file in files_below(&source)? {
+        let name = file.strip_prefix(&source)?;
+        if name.starts_with("tests") || name.ends_with("pytest.ini") {
+            copy(&file, &place.path("packages/python").join(name))?;
+        }
+    }
+    for name in ["docs", "fixtures", "web"] {
+        symlink(root().join(name), place.path(name))?;
+    }
     let mut command = place.command(python);
-    command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    // Those of the bridges need the SDKs: `cargo xtask peers` has them.
-    command.arg(tests.join("core"));
+    command.args(["-m", "pytest", "--quiet"]);
+    // Those of the bridges need the SDKs, those of the types need type checkers: `cargo xtask peers` has them.
+    command.args(["tests/core", "--ignore", "tests/core/test_types.py"]);
+    command.current_dir(place.path("packages/python"));
     run_command(command.env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
@@ -151,6 +170,29 @@ fn check_archive(release: &Release, platform: &Platform, folders: &Folders) -> R
     let page = folder.join("share/man/man1/linkspan.1");
     let is_page = fs::read_to_string(&page)?.starts_with(".ie");
     ensure!(is_page, "`{}` is no manual page", page.display());
+    match platform.is_linux() {
+        true => check_unit(&place, &folder.join("linkspan")),
+        false => Ok(()),
+    }
+}
+
+/// systemd reads the unit without complaint; a program that is not there would be one.
+fn check_unit(place: &Place, program: &Path) -> Result<()> {
+    if !Path::new("/usr/bin/systemd-analyze").exists() {
+        print_line("NOT TRIED: the unit, because there is no systemd-analyze");
+        return Ok(());
+    }
+    let unit = place.path("linkspan.service");
+    fs::write(&unit, systemd_unit(&program.to_string_lossy())?)?;
+    let mut analyze = place.command("systemd-analyze");
+    analyze.args(["--user", "verify", "--man=no"]).arg(unit);
+    analyze.env("XDG_RUNTIME_DIR", place.path("home"));
+    let said = capture(&mut analyze)?.stderr;
+    ensure!(
+        said.is_empty(),
+        "systemd says of the unit: {}",
+        String::from_utf8_lossy(&said)
+    );
     Ok(())
 }
 
@@ -164,6 +206,7 @@ fn check_npm(release: &Release, platform: &Platform, folders: &Folders) -> Resul
     let mut npm = place.command("npm");
     // Without the network: programs of other platforms are optional, and not to be had.
     npm.args(["install", "--offline", "--no-audit", "--no-fund"]);
+    npm.arg("--no-update-notifier");
     npm.args(["linkspan", &platform.npm_package()].map(archive));
     run_command(&mut npm)?;
     let modules = place.path("node_modules");
@@ -177,7 +220,7 @@ fn npm_tests(place: &Place, modules: &Path, program: &Path) -> Result<()> {
     install::install_js()?;
     // The tests import `../linkspan`, which is the installed package here, and all else from the working tree.
     let tests = place.path("packages/npm/tests");
-    fs::create_dir_all(&tests)?;
+    fs::create_dir_all(place.path("packages/npm"))?;
     symlink(
         modules.join("linkspan"),
         place.path("packages/npm/linkspan"),
@@ -189,13 +232,13 @@ fn npm_tests(place: &Place, modules: &Path, program: &Path) -> Result<()> {
     node.args(["--test", "--test-reporter=dot"]);
     for file in files_below(&root().join("packages/npm/tests"))? {
         let name = file.file_name().context("a file has a name")?;
-        let copy = tests.join(name);
-        fs::copy(&file, &copy)?;
+        let test = tests.join(name);
+        copy(&file, &test)?;
         let name = name.to_string_lossy();
         // Those of the archive and of the page have judges and a browser of their own: `cargo xtask peers npm`.
         let is_other = name.starts_with("package.") || name.starts_with("browser.");
         if name.ends_with(".test.mjs") && !is_other {
-            node.arg(copy);
+            node.arg(test);
         }
     }
     run_command(node.env("LINKSPAN", program))
@@ -212,7 +255,7 @@ fn check_deb(release: &Release, architecture: &str, folders: &Folders) -> Result
     let deb = folders.dist.join(deb);
     let dpkg = |words: &[&str]| {
         let mut dpkg = place.command("dpkg");
-        dpkg.env("PATH", format!("{SYSTEM_PATH}:/usr/sbin:/sbin"));
+        dpkg.env("PATH", format!("{}:/usr/sbin:/sbin", system_path()));
         // The private root has none of the packages that it depends on.
         dpkg.args(["--force-depends", "--force-not-root", "--log=/dev/null"]);
         dpkg.arg(format!("--root={}", tree.display())).args(words);

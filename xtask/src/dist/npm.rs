@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Folders, files_below, platform::Platform, release::Release, wheel::Installed};
+use super::{Folders, copy, files_below, platform::Platform, release::Release, wheel::Installed};
 use crate::process::{capture, root};
 
 pub(super) fn build(
@@ -80,18 +80,11 @@ fn pack(release: &Release, package: &Path, folders: &Folders) -> Result<()> {
         release.version
     );
     let mut npm = Command::new("npm");
-    npm.args(["pack", "--ignore-scripts", "--loglevel=error"])
+    npm.args(["pack", "--ignore-scripts", "--no-update-notifier"])
+        .arg("--loglevel=error")
         .arg("--pack-destination")
         .arg(&folders.npm)
         .current_dir(package);
     capture(&mut npm)?;
-    Ok(())
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::copy(from, to).with_context(|| format!("cannot copy `{}`", from.display()))?;
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::{
 
 /// Where the program comes from.
 #[derive(Debug, Default)]
-pub(super) enum Source {
+pub(super) enum ProgramSource {
     /// Built so that it runs on old systems, too: on Linux with zig, for glibc 2.17.
     #[default]
     Portable,
@@ -29,7 +29,7 @@ pub(super) enum Source {
     Given(PathBuf),
 }
 
-impl Source {
+impl ProgramSource {
     /// The oldest glibc that its wheel promises to run with.
     pub(super) fn glibc(&self) -> Glibc {
         match self {
@@ -57,15 +57,19 @@ pub(super) struct Needs {
 }
 
 /// Returns the path of a stripped program.
-pub(super) fn build(source: &Source, platform: &Platform, folders: &Folders) -> Result<PathBuf> {
+pub(super) fn build(
+    source: &ProgramSource,
+    platform: &Platform,
+    folders: &Folders,
+) -> Result<PathBuf> {
     let built = match source {
-        Source::Given(path) => path.clone(),
-        Source::Plain => {
+        ProgramSource::Given(path) => path.clone(),
+        ProgramSource::Plain => {
             run(cargo().args(["build", "--release"]).args(PROGRAM))?;
             target_dir()?.join("release/linkspan")
         }
-        Source::Portable if platform.is_linux() => zig_build(platform, folders)?,
-        Source::Portable => {
+        ProgramSource::Portable if platform.is_linux() => zig_build(platform, folders)?,
+        ProgramSource::Portable => {
             let mut build = cargo();
             build.args(["build", "--profile", "shipped"]).args(PROGRAM);
             // The one that the wheel's name promises.
@@ -78,7 +82,7 @@ pub(super) fn build(source: &Source, platform: &Platform, folders: &Folders) -> 
     let program = folders.work.join("linkspan");
     fs::copy(&built, &program)
         .with_context(|| format!("cannot copy the program `{}`", built.display()))?;
-    if !matches!(source, Source::Portable) {
+    if !matches!(source, ProgramSource::Portable) {
         run(Command::new("strip").arg(&program))?;
     }
     Ok(program)
@@ -96,7 +100,7 @@ fn zig_build(platform: &Platform, folders: &Folders) -> Result<PathBuf> {
     build
         .args(["zigbuild", "--profile", "shipped"])
         .args(PROGRAM);
-    let glibc = Source::Portable.glibc();
+    let glibc = ProgramSource::Portable.glibc();
     build
         .arg("--target")
         .arg(format!("{}.{glibc}", platform.triple));

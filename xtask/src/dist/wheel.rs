@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::{
     Folders, files_below,
     platform::Platform,
-    program::{Glibc, Source},
+    program::{Glibc, ProgramSource},
     release::Release,
 };
 use crate::{
@@ -51,7 +51,7 @@ pub(super) struct Installed {
 pub(super) fn build(
     release: &Release,
     platform: &Platform,
-    source: &Source,
+    source: &ProgramSource,
     program: &Path,
     folders: &Folders,
 ) -> Result<Built> {
@@ -123,7 +123,7 @@ mod tests {
     fn a_wheel_is_named_after_the_oldest_system_it_runs_on() {
         let names: Vec<String> = PLATFORMS
             .iter()
-            .map(|it| tag(it, it.is_linux().then(|| Source::Portable.glibc())))
+            .map(|it| tag(it, it.is_linux().then(|| ProgramSource::Portable.glibc())))
             .collect();
         let expected = [
             "manylinux_2_17_x86_64.manylinux2014_x86_64",
@@ -132,7 +132,7 @@ mod tests {
             "macosx_11_0_arm64",
         ];
         assert_eq!(names, expected);
-        let plain = tag(&PLATFORMS[0], Some(Source::Plain.glibc()));
+        let plain = tag(&PLATFORMS[0], Some(ProgramSource::Plain.glibc()));
         assert_eq!(plain, "manylinux_2_34_x86_64");
     }
 }

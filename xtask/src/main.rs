@@ -36,7 +36,7 @@ usage: cargo xtask <task>
   soak [--seconds N] [--runs N]
                         the same for long, 600 by default, after N hostile agents, 2000 by
                         default, and as many more of all else that the runner is tested with
-  mutants [--piece NAME] [--only PART-OF-A-PATH] [--sample N] [--fresh]
+  mutants [--piece NAME] [--only PART-OF-A-PATH] [--also PACKAGE] [--sample N] [--fresh]
                         how many small errors in the code the tests notice, by piece
   bench convert [--megabytes N] [--rounds N]
                         throughput and memory of every writer, beside what bounds them

@@ -44,7 +44,7 @@ usage: cargo xtask <task>
                         `--plain` packs the ordinary release build, `--program` one that is there;
                         `--check` installs and tries each; `--tag` refuses any other version
   dist --collect        the formula and the sums for what is in target/dist
-  mutants [--piece NAME] [--only PART-OF-A-PATH] [--sample N] [--fresh]
+  mutants [--piece NAME] [--only PART-OF-A-PATH] [--also PACKAGE] [--sample N] [--fresh]
                         how many small errors in the code the tests notice, by piece
   bench convert [--megabytes N] [--rounds N]
                         throughput and memory of every writer, beside what bounds them

@@ -13,12 +13,12 @@ mod switch;
 mod values;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fs::{self, OpenOptions},
     hash::{DefaultHasher, Hash, Hasher},
     io::Write,
     path::Path,
-    process::ExitCode,
+    process::{self, Command, ExitCode},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -46,8 +46,8 @@ struct Piece {
     name: &'static str,
     /// How the paths of its files begin.
     files: &'static [&'static str],
-    /// The packages whose tests count; the first one is its own.
-    tests: &'static [&'static str],
+    /// Its tests count.
+    package: &'static str,
 }
 
 const PIECES: &[Piece] = &[
@@ -57,26 +57,29 @@ const PIECES: &[Piece] = &[
             "crates/formats/src/framing",
             "crates/formats/src/readers/lifecycle",
         ],
-        tests: &["formats"],
+        package: "formats",
     },
     Piece {
         name: "journal",
         files: &["crates/journal/src/sqlite"],
-        tests: &["journal", "hub", "server", "linkspan"],
+        package: "journal",
     },
     Piece {
         name: "hub",
         files: &["crates/hub/src/"],
-        tests: &["hub", "server", "acp", "linkspan"],
+        package: "hub",
     },
 ];
 
 const USAGE: &str = "\
-usage: cargo xtask mutants [--piece formats|journal|hub] [--only PART-OF-A-PATH] [--sample N] [--fresh]";
+usage: cargo xtask mutants [--piece formats|journal|hub] [--only PART-OF-A-PATH] [--also PACKAGE] \
+    [--sample N] [--fresh]";
 
 struct MutantOptions<'a> {
     piece: Option<&'a str>,
     only: &'a str,
+    /// Packages whose tests count, besides those of the piece.
+    also: Vec<&'a str>,
     /// Every n-th mutant is run.
     sample: usize,
     fresh: bool,
@@ -115,6 +118,23 @@ struct Mutant {
     key: u64,
 }
 
+impl Mutant {
+    fn describe(&self, verdict: &Verdict) -> String {
+        let Mutant {
+            file,
+            line,
+            function,
+            what,
+            ..
+        } = self;
+        let note = match verdict {
+            Verdict::Unreached => " (not reached)",
+            _ => "",
+        };
+        format!("survived: {file}:{line}: {function}: {what}{note}")
+    }
+}
+
 #[derive(Deserialize, Serialize)]
 struct KnownVerdict {
     key: u64,
@@ -124,7 +144,9 @@ struct KnownVerdict {
 pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
     let options = options(args)?;
     let folder = target_dir()?.join("mutants");
-    fs::create_dir_all(&folder)?;
+    // For what the tests write; two pieces may be run at once.
+    let scratch = folder.join(format!("run-{}", process::id()));
+    fs::create_dir_all(&scratch)?;
     let files = files()?;
     let mutants: Vec<Mutant> = files.iter().flat_map(mutants).collect();
     let copy = TreeCopy::new(&folder);
@@ -143,19 +165,17 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
         .filter(chosen)
         .step_by(options.sample)
         .collect();
-    let packages: HashSet<&str> = chosen
-        .iter()
-        .flat_map(|it| it.piece.tests)
-        .copied()
-        .collect();
+    let own = chosen.iter().map(|it| it.piece.package);
+    let packages: HashSet<&str> = own.chain(options.also.iter().copied()).collect();
     let stamp = mutants.iter().fold(0, |all, it| hash(&(all, it.key)));
     let programs = libtest::built_by(copy.tests())?;
     let suites: Vec<Suite> = programs
         .into_iter()
         .filter(|it| packages.contains(it.package()) && it.target() != "agents")
-        .map(|it| Suite::record(it, &folder, stamp))
+        .map(|it| Suite::record(it, &folder, &scratch, stamp))
         .collect::<Result<_>>()?;
-    let verdicts = judge_all(&chosen, &suites, &folder, &known)?;
+    let verdicts = judge_all(&chosen, &suites, &scratch, &known)?;
+    fs::remove_dir_all(&scratch)?;
     print_all(&mutants, &refused, &chosen, &verdicts);
     Ok(ExitCode::SUCCESS)
 }
@@ -164,6 +184,7 @@ fn options<'a>(args: &[&'a str]) -> Result<MutantOptions<'a>> {
     let mut options = MutantOptions {
         piece: None,
         only: "",
+        also: Vec::new(),
         sample: 1,
         fresh: false,
     };
@@ -177,6 +198,7 @@ fn options<'a>(args: &[&'a str]) -> Result<MutantOptions<'a>> {
         match *arg {
             "--piece" => options.piece = Some(value()?),
             "--only" => options.only = value()?,
+            "--also" => options.also.push(value()?),
             "--sample" => options.sample = value()?.parse().context("--sample")?,
             "--fresh" => options.fresh = true,
             other => bail!("`{other}` is no option\n{USAGE}"),
@@ -191,7 +213,7 @@ fn options<'a>(args: &[&'a str]) -> Result<MutantOptions<'a>> {
 
 /// The files of all pieces; ids do not depend on which of them are run.
 fn files() -> Result<Vec<MutatedFile>> {
-    let mut git = std::process::Command::new("git");
+    let mut git = Command::new("git");
     git.current_dir(root())
         .args(["ls-files", "--cached", "--others", "--exclude-standard"]);
     let listed = String::from_utf8(capture(&mut git)?.stdout)?;
@@ -277,7 +299,7 @@ fn build(
 fn judge_all(
     chosen: &[&Mutant],
     suites: &[Suite],
-    folder: &Path,
+    scratch: &Path,
     known: &Path,
 ) -> Result<HashMap<usize, Verdict>> {
     let text = fs::read_to_string(known).unwrap_or_default();
@@ -288,7 +310,7 @@ fn judge_all(
     let file = OpenOptions::new().create(true).append(true).open(known)?;
     let judge = Judge {
         suites,
-        folder: folder.to_owned(),
+        scratch: scratch.to_owned(),
         last: Mutex::default(),
     };
     let (next, verdicts) = (AtomicUsize::new(0), Mutex::new(HashMap::new()));
@@ -305,6 +327,9 @@ fn judge_all(
                     verdict: verdict.clone(),
                 };
                 (&file).write_all(format!("{}\n", serde_json::to_string(&line)?).as_bytes())?;
+            }
+            if !verdict.is_killed() {
+                print_line(&mutant.describe(&verdict));
             }
             let mut verdicts = verdicts.lock().unwrap_or_else(PoisonError::into_inner);
             verdicts.insert(mutant.id, verdict);
@@ -326,28 +351,19 @@ fn judge_all(
         .unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The survivors, then a table with a row for each piece.
+/// The survivors in the order of the code, then a table with a row for each piece.
 fn print_all(
     mutants: &[Mutant],
     refused: &HashSet<usize>,
     chosen: &[&Mutant],
     verdicts: &HashMap<usize, Verdict>,
 ) {
-    let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    print_line("");
     for it in chosen {
-        let note = match verdicts.get(&it.id) {
-            Some(Verdict::Survived) => "",
-            Some(Verdict::Unreached) => " (not reached)",
-            _ => continue,
-        };
-        let line = format!(
-            "{}:{}: {}: {}{note}",
-            it.file, it.line, it.function, it.what
-        );
-        files.entry(&it.file).or_default().push(line);
-    }
-    for line in files.values().flatten() {
-        print_line(line);
+        let verdict = verdicts.get(&it.id).filter(|it| !it.is_killed());
+        if let Some(verdict) = verdict {
+            print_line(&it.describe(verdict));
+        }
     }
     print_line(
         "\n| Piece | Listed | Compile | Run | Reached | Test failed | Test hung | Survived |",

@@ -21,7 +21,8 @@ use super::{
 
 /// A test hangs when it takes this long, and five times as long as it usually does.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the tests of other crates may take in all, for each mutant.
+/// How long the tests of a mutant's own crate may take in all, the cheapest first, and those of other crates.
+const OWN: Duration = Duration::from_secs(120);
 const OTHERS: Duration = Duration::from_secs(20);
 /// What the tests of the first process take in all; those of the next ones take four times as long.
 const FIRST: Duration = Duration::from_millis(300);
@@ -45,7 +46,7 @@ impl Verdict {
 pub(super) struct Judge<'a> {
     pub(super) suites: &'a [Suite],
     /// For what the tests print.
-    pub(super) folder: PathBuf,
+    pub(super) scratch: PathBuf,
     /// The test that noticed the last mutant of a function.
     pub(super) last: Mutex<HashMap<String, Candidate>>,
 }
@@ -89,18 +90,10 @@ impl Judge<'_> {
         Ok(Verdict::Survived)
     }
 
-    /// All tests of the mutant's own crate that reach it, and others as far as there is time for them.
+    /// The tests of the mutant's own crate that reach it, and others, as far as there is time for them.
     fn candidates(&self, mutant: &Mutant) -> Vec<Candidate> {
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for (n, suite) in self.suites.iter().enumerate() {
-            let Some(rank) = mutant
-                .piece
-                .tests
-                .iter()
-                .position(|it| *it == suite.program.package())
-            else {
-                continue;
-            };
             let reaching = suite
                 .tests
                 .iter()
@@ -110,21 +103,15 @@ impl Judge<'_> {
                 name: name.clone(),
                 took: it.took,
             });
-            match rank {
-                0 => own.extend(candidates),
-                _ => others.extend(candidates),
+            match suite.program.package() == mutant.piece.package {
+                true => own.extend(candidates),
+                false => others.extend(candidates),
             }
         }
-        others.sort_by_key(|it: &Candidate| it.took);
-        let mut left = OTHERS;
-        others.retain(|it| {
-            let fits = it.took <= left;
-            left = left.saturating_sub(it.took);
-            fits
-        });
-        own.extend(others);
-        own.sort_by_key(|it| it.took);
-        own
+        let mut all = cheapest(own, OWN);
+        all.extend(cheapest(others, OTHERS));
+        all.sort_by_key(|it| it.took);
+        all
     }
 
     fn alone(&self, mutant: &Mutant, test: &Candidate, worker: usize) -> Result<Verdict> {
@@ -179,12 +166,22 @@ impl Judge<'_> {
     }
 
     fn log(&self, worker: usize) -> PathBuf {
-        self.folder.join(format!("test-{worker}.log"))
+        self.scratch.join(format!("test-{worker}.log"))
     }
 }
 
 fn passed(line: &str) -> Option<&str> {
     line.strip_prefix("test ")?.strip_suffix(" ... ok")
+}
+
+fn cheapest(mut tests: Vec<Candidate>, mut left: Duration) -> Vec<Candidate> {
+    tests.sort_by_key(|it| it.took);
+    tests.retain(|it| {
+        let fits = it.took <= left;
+        left = left.saturating_sub(it.took);
+        fits
+    });
+    tests
 }
 
 /// Groups of tests, each of one program, that take longer and longer.

@@ -50,7 +50,12 @@ pub(super) enum TestRun {
 
 impl Suite {
     /// Runs each test alone, unless that was done with the same program and the same mutants (`stamp`) before.
-    pub(super) fn record(program: TestProgram, folder: &Path, stamp: u64) -> Result<Suite> {
+    pub(super) fn record(
+        program: TestProgram,
+        folder: &Path,
+        scratch: &Path,
+        stamp: u64,
+    ) -> Result<Suite> {
         let mut hasher = DefaultHasher::new();
         hasher.write(&fs::read(program.path())?);
         hasher.write_u64(stamp);
@@ -60,19 +65,19 @@ impl Suite {
             return Ok(Suite { program, tests });
         }
         print_line(&format!("running the tests of {} alone", program.name()));
-        let tests = record_all(&program, folder)?;
+        let tests = record_all(&program, scratch)?;
         fs::write(&cache, serde_json::to_vec(&tests)?)?;
         Ok(Suite { program, tests })
     }
 }
 
-fn record_all(program: &TestProgram, folder: &Path) -> Result<BTreeMap<String, Reach>> {
+fn record_all(program: &TestProgram, scratch: &Path) -> Result<BTreeMap<String, Reach>> {
     let names = names(program)?;
     let next = AtomicUsize::new(0);
     let work = |worker: usize| -> Result<Vec<(String, Reach)>> {
         let mut recorded = Vec::new();
         while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match record_one(program, name, &folder.join(format!("seen-{worker}")))? {
+            match record_one(program, name, &scratch.join(format!("seen-{worker}")))? {
                 Some(reach) => recorded.push((name.clone(), reach)),
                 None => print_line(&format!("left out, it does not pass alone: {name}")),
             }

@@ -18,14 +18,15 @@ use crate::session::searchable;
 /// Room for the event's number in a key: 68 thousand million events in each of 134 million sessions.
 pub(super) const SEQ_BITS: u32 = 36;
 
+/// The highest number: a larger one would reach into the key of the next session.
+const MAX_SEQ: i64 = (1 << SEQ_BITS) - 1;
+
 pub(super) fn key(session: i64, seq: u64) -> i64 {
-    // A larger number would reach into the key of the next session.
-    let limit = (1 << SEQ_BITS) - 1;
-    (session << SEQ_BITS) + i64::try_from(seq).unwrap_or(limit).min(limit)
+    (session << SEQ_BITS) + i64::try_from(seq).unwrap_or(MAX_SEQ).min(MAX_SEQ)
 }
 
 pub(super) fn seq(key: i64) -> u64 {
-    (key & ((1 << SEQ_BITS) - 1)) as u64
+    (key & MAX_SEQ) as u64
 }
 
 /// A canonical line is UTF-8 already; SQLite takes it without another look.

@@ -47,9 +47,22 @@ async fn an_undamaged_store_is_reported_as_such() {
     assert_eq!((report.sessions, report.events), (3, 42));
     assert_eq!((report.version, report.known), (3, 3));
     assert_eq!(report.missing, Some(vec![]));
+    let length = |suffix: &str| {
+        let path = format!("{}{suffix}", disk.path.display());
+        fs::metadata(path).map_or(0, |it| it.len())
+    };
+    assert_eq!((report.bytes, report.wal_bytes), (length(""), 0));
     // The same while it is in use.
     let journal = disk.open().await;
-    assert!(Sqlite::examine(&disk.path).unwrap().is_whole());
+    let s1 = SessionId::new("s1");
+    journal.rename(&s1, "new".to_owned()).await.unwrap();
+    let report = Sqlite::examine(&disk.path).unwrap();
+    assert!(report.is_whole());
+    assert!(report.wal_bytes > 0);
+    assert_eq!(
+        (report.bytes, report.wal_bytes),
+        (length(""), length("-wal"))
+    );
     drop(journal);
 }
 

@@ -239,7 +239,14 @@ async fn space_is_given_back_when_sessions_are_removed() {
     let journal = open(&path).await.unwrap();
     create(&journal).await;
     let first = lease(&journal, "owner").await.unwrap();
-    append(&journal, &first, 1, 5000).await;
+    // More pages than are given back in one step.
+    let text = "x".repeat(4000);
+    let bodies = std::iter::repeat_with(|| note(&text)).take(1200);
+    let batch = Batch {
+        entries: entries(&first, 1, bodies.collect()),
+        done: vec![],
+    };
+    journal.append(&first, batch).await.unwrap();
     journal.release(&first).await.unwrap();
     let all = journal::Retention {
         sessions: Some(0),

@@ -1,7 +1,5 @@
 //! The flags, defined once: `--help`, the completions and the man pages are printed from here.
 
-#[cfg(test)]
-mod documented;
 mod options;
 mod sdks;
 mod store;
@@ -438,13 +436,4 @@ fn values(wanted: fn(&Format) -> bool) -> Vec<PossibleValue> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_flags_do_not_contradict_each_other() {
-        Cli::command().debug_assert();
-    }
-}
+mod tests;

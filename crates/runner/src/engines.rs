@@ -243,11 +243,7 @@ pub const ENGINES: &[Engine] = &[
             mcp_sse: true,
             ..USUAL
         },
-        options: &[
-            EngineOption::Model,
-            EngineOption::Effort,
-            EngineOption::OutputStyle,
-        ],
+        options: &[EngineOption::Effort, EngineOption::OutputStyle],
         efforts: &["low", "medium", "high", "xhigh", "max"],
         default_rank: Some(2),
         aliases: &["claude_code", "claude-code"],
@@ -270,11 +266,7 @@ pub const ENGINES: &[Engine] = &[
             mcp_http: true,
             ..USUAL
         },
-        options: &[
-            EngineOption::Model,
-            EngineOption::Effort,
-            EngineOption::Verbosity,
-        ],
+        options: &[EngineOption::Effort, EngineOption::Verbosity],
         efforts: &["minimal", "low", "medium", "high", "xhigh"],
         default_rank: Some(1),
         login: Some(codex::LOGIN),
@@ -288,7 +280,6 @@ pub const ENGINES: &[Engine] = &[
         program: npm("opencode", "npm install -g opencode-ai"),
         one_shot: Some("opencode"),
         dialogue: Some(ACP_DIALOGUE),
-        options: &[EngineOption::Model],
         default_rank: Some(3),
         login: Some(opencode::LOGIN),
         kind: EngineKind::Agent(opencode::RULES),
@@ -311,7 +302,6 @@ pub const ENGINES: &[Engine] = &[
             fork: false,
             ..USUAL
         },
-        options: &[EngineOption::Model],
         default_rank: Some(4),
         login: Some(gemini::LOGIN),
         kind: EngineKind::Agent(gemini::RULES),
@@ -333,7 +323,7 @@ pub const ENGINES: &[Engine] = &[
             format: "openhands",
             new: |request, config, _| Box::new(dialogue::OpenHands::new(request, config)),
         }),
-        options: &[EngineOption::Model, EngineOption::Effort],
+        options: &[EngineOption::Effort],
         kind: EngineKind::Agent(openhands::RULES),
         ..ENGINE
     },
@@ -346,7 +336,6 @@ pub const ENGINES: &[Engine] = &[
             latest: false,
             ..USUAL
         },
-        options: &[EngineOption::Model],
         kind: EngineKind::Agent(acp::RULES),
         ..ENGINE
     },
@@ -359,7 +348,7 @@ pub const ENGINES: &[Engine] = &[
             resume: true,
             ..STOPPABLE
         },
-        options: &[EngineOption::Model, EngineOption::Effort],
+        options: &[EngineOption::Effort],
         kind: EngineKind::Model,
         ..ENGINE
     },

@@ -10,18 +10,16 @@ pub(crate) mod runs;
 pub(crate) mod sessions;
 
 use std::convert::Infallible;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, StatusCode, header};
+use axum::http::{HeaderName, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
+use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use crate::config::{BODY, MAX_BODY};
@@ -91,27 +89,22 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(it)) => Ok(Self(it)),
-            Err(err) => Err(unreadable(&err.body_text())),
+            Err(err) => Err(unreadable(&parts.uri, &err.body_text())),
         }
     }
 }
 
-/// The words of the library, with the name of the parameter in them where there is one.
-fn unreadable(text: &str) -> ApiError {
+/// Why a query cannot be read, with the name and the value of the parameter where there is one.
+fn unreadable(uri: &Uri, text: &str) -> ApiError {
     let words = text.split_once("query string: ").map_or(text, |it| it.1);
-    ApiError::bad(match words.split_once(": ") {
-        Some((name, words)) => format!("`{name}` cannot be read: {words}"),
-        None => format!("the query cannot be read: {words}"),
-    })
-}
-
-/// Reads a number of a query.
-pub(crate) fn whole_number<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr,
-{
-    let text = String::deserialize(from)?;
-    let number = text.parse().map(Some);
-    number.map_err(|_| D::Error::custom(format!("expected a whole number, not `{text}`")))
+    let Some((name, _)) = words.split_once(": ") else {
+        return ApiError::bad(format!("the query cannot be read: {words}"));
+    };
+    let given = Query::<Vec<(String, String)>>::try_from_uri(uri);
+    let mut given = given.into_iter().flat_map(|it| it.0);
+    let value = given.find(|it| it.0 == name).unwrap_or_default().1;
+    // All other parameters are texts, which can always be read; the parser's own words are for programmers.
+    ApiError::bad(format!(
+        "`{name}` cannot be read: expected a whole number, not `{value}`"
+    ))
 }

@@ -235,7 +235,7 @@ mod tests {
             ),
             (
                 r#"{"maxCount": -1}"#,
-                "`maxCount` cannot be read: invalid value: integer `-1`, expected u32 at line 1 column 15",
+                "`maxCount` cannot be read: invalid value: integer `-1`, expected a whole number at line 1 column 15",
             ),
             (
                 r#"{"cwd": "a", "workingDir": "b"}"#,

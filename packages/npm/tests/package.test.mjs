@@ -54,7 +54,7 @@ after(() => rmSync(work, { recursive: true }));
 test("the version is the workspace's, and the programs have exactly the same", () => {
   const [, version] = /\[workspace\.package\]\nversion = "(.*)"/.exec(readFileSync(join(ROOT, "Cargo.toml"), "utf8"));
   assert.equal(manifest.version, version);
-  const names = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
+  const names = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64"];
   assert.deepEqual(manifest.optionalDependencies, Object.fromEntries(names.map((it) => [`linkspan-${it}`, version])));
   assert.deepEqual([manifest.dependencies, manifest.scripts], [undefined, undefined]);
 });

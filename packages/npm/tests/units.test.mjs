@@ -46,7 +46,6 @@ test("the program is named, packaged, or missed by the name of its package", () 
   };
   assert.equal(findBinary("/opt/linkspan", "linux-x64", missing), "/opt/linkspan");
   assert.equal(findBinary("", "linux-x64", resolve), "/app/node_modules/linkspan-linux-x64/bin/linkspan");
-  assert.equal(findBinary(undefined, "win32-x64", resolve), "/app/node_modules/linkspan-win32-x64/bin/linkspan.exe");
   const { code, message, hint } = thrown(() => findBinary(undefined, "darwin-arm64", missing));
   assert.equal(code, "no_program");
   assert.equal(message, "the package `linkspan-darwin-arm64`, which holds the program, is not installed");

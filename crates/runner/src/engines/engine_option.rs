@@ -6,7 +6,6 @@ use crate::options::RunOptions;
 /// An option that is a column of [`ENGINES`]; `docs/engines.md` names the engines of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineOption {
-    Model,
     Effort,
     OutputStyle,
     Verbosity,
@@ -15,7 +14,6 @@ pub enum EngineOption {
 
 impl EngineOption {
     pub(super) const ALL: &[Self] = &[
-        Self::Model,
         Self::Effort,
         Self::OutputStyle,
         Self::Verbosity,
@@ -25,7 +23,6 @@ impl EngineOption {
     /// Its name for users.
     pub(super) fn text(self) -> &'static str {
         match self {
-            Self::Model => "model",
             Self::Effort => "reasoning effort",
             Self::OutputStyle => "output style",
             Self::Verbosity => "verbosity",
@@ -35,7 +32,6 @@ impl EngineOption {
 
     fn is_set(self, options: &RunOptions) -> bool {
         match self {
-            Self::Model => options.model.is_some(),
             Self::Effort => options.effort.is_some(),
             Self::OutputStyle => options.output_style.is_some(),
             Self::Verbosity => options.verbosity.is_some(),

@@ -251,12 +251,10 @@ fn submit(
             fields.prompt.prompt = Some(spoken(input.thread.messages.last()));
             thread = Some(input.thread.clone());
         }
-        Selected::Agent(_) => {
+        Selected::Agent(_) | Selected::Replay(_) => {
             fields.prompt.prompt = Some(prompt(input, stream)?);
             fields.options.model = fields.options.model.or(model.map(str::to_owned));
         }
-        // Clients name a model to every engine, and a recording has its own.
-        Selected::Replay(_) => fields.prompt.prompt = Some(prompt(input, stream)?),
     }
     Ok(Submit {
         target: Target::Own(session.to_string()),

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::{Params, live_response, whole_number};
+use super::{Params, live_response};
 use crate::config::MAX_BATCH_BYTES;
 use crate::error::{ApiError, Result};
 use crate::metrics::{FollowerGuard, Metrics};
@@ -35,7 +35,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 #[derive(Debug, Deserialize)]
 pub(crate) struct EventParams {
     after: Option<String>,
-    #[serde(default, deserialize_with = "whole_number")]
     limit: Option<u64>,
     format: Option<String>,
     profile: Option<String>,

@@ -11,18 +11,16 @@ use hub::LogPages;
 use journal::{Deltas, Stored};
 use serde::Deserialize;
 
+use super::Params;
 use super::files::{TEXT, download, media_type, not_shown};
-use super::{Params, whole_number};
 use crate::error::{ApiError, Result};
 use crate::state::App;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct OutputParams {
     /// The event that holds it, as links name it; without, the whole session is searched.
-    #[serde(default, deserialize_with = "whole_number")]
     at: Option<u64>,
     /// A block of the result, from 0.
-    #[serde(default, deserialize_with = "whole_number")]
     block: Option<usize>,
     part: Option<String>,
 }

@@ -10,8 +10,8 @@ use model::{Body, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::Params;
 use super::asks::AskView;
-use super::{Params, whole_number};
 use crate::error::{ApiError, Result, reply};
 #[cfg(test)]
 use crate::schema_tests as schema;
@@ -148,7 +148,6 @@ impl SessionFacts {
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct ListParams {
-    #[serde(default, deserialize_with = "whole_number")]
     limit: Option<u32>,
     after: Option<String>,
     engine: Option<String>,

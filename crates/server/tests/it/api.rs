@@ -276,7 +276,7 @@ async fn errors_name_the_value_and_what_would_do() {
         (
             format!("{events}?format=ag-ui&profile=nosuch"),
             "`ag-ui` has no profile `nosuch`".to_owned(),
-            Some("profiles: 0.1"),
+            Some("profiles: thinking"),
         ),
         (
             format!("{events}?limit=x"),

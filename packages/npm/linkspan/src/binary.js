@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { LinkspanError } from "./errors.js";
 
 /** The packages that hold the program, by platform and processor. */
-export const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64"];
+export const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
 
 /**
  * The path of the program. Programs start it directly: the `linkspan` of `node_modules/.bin` costs the start of a Node.
@@ -28,9 +28,8 @@ export function findBinary(named, platform, resolve) {
     throw new LinkspanError("no_program", message, { hint: `build it from source, ${own}` });
   }
   const name = `linkspan-${platform}`;
-  const program = platform.startsWith("win32-") ? "linkspan.exe" : "linkspan";
   try {
-    return join(dirname(resolve(`${name}/package.json`)), "bin", program);
+    return join(dirname(resolve(`${name}/package.json`)), "bin/linkspan");
   } catch (cause) {
     const message = `the package \`${name}\`, which holds the program, is not installed`;
     const hint = `install without \`--omit=optional\` (and without a lock file of another platform), ${own}`;

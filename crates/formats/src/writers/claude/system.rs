@@ -86,6 +86,8 @@ impl Claude {
         }
         let text = notice.text.to_str();
         match &*notice.code {
+            // A message outside of a turn would be a turn of its own.
+            _ if self.run.is_none() => self.remark(notice, out),
             "thinking_tokens" if !event.extra.is_empty() => {
                 let fields = event.extra.iter().map(|(key, it)| (&**key, it));
                 let body: std::collections::BTreeMap<&str, &Raw<'_>> = fields.collect();

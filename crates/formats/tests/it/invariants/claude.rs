@@ -16,7 +16,8 @@ impl Law {
         if is_talk && !self.in_run {
             return self.fail(&format!("{kind} before its init"));
         }
-        let blocks = message["message"]["content"].as_array();
+        // Lines of a type that nobody knows are repeated, whatever is in them.
+        let blocks = message["message"]["content"].as_array().filter(|_| is_talk);
         for block in blocks.into_iter().flatten() {
             let call = text(&block["tool_use_id"]);
             match block["type"].as_str().unwrap_or_default() {

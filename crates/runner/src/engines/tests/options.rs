@@ -7,7 +7,6 @@ fn with(option: EngineOption) -> RunOptions {
     let value = Some("high".to_owned());
     let mut options = RunOptions::default();
     match option {
-        EngineOption::Model => options.model = value,
         EngineOption::Effort => options.effort = value,
         EngineOption::OutputStyle => options.output_style = value,
         EngineOption::Verbosity => options.verbosity = value,
@@ -63,7 +62,6 @@ fn an_option_that_an_engine_lacks_is_refused_with_those_that_have_it() {
         engine `responses` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `responses` cannot choose the verbosity; leave it out, or use an engine that has it: codex
         engine `responses` cannot choose the playing speed; leave it out, or use an engine that has it: replay:FILE
-        engine `replay` cannot choose the model; leave it out, or use an engine that has it: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME
         engine `replay` cannot choose the reasoning effort; leave it out, or use an engine that has it: claude, codex, openhands, responses:NAME
         engine `replay` cannot choose the output style; leave it out, or use an engine that has it: claude
         engine `replay` cannot choose the verbosity; leave it out, or use an engine that has it: codex
@@ -73,7 +71,7 @@ fn an_option_that_an_engine_lacks_is_refused_with_those_that_have_it() {
 #[test]
 fn the_manual_names_the_engines_of_each_option() {
     let manual = include_str!("../../../../../docs/engines.md");
-    let rows = ["model", "effort", "outputStyle", "verbosity", "speed"];
+    let rows = ["effort", "outputStyle", "verbosity", "speed"];
     for (name, option) in rows.iter().zip(EngineOption::ALL) {
         let mut rows = manual.lines();
         let row = rows.find(|it| it.starts_with(&format!("| `{name}` | `--")));

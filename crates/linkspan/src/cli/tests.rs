@@ -1,13 +1,19 @@
-//! Every command line that the manual shows is one that the program takes.
+//! The flags, and every command line that the manual shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
 use runner::config::Config;
 use runner::engines::{self, Error};
 
 use super::*;
 use crate::commands::acp;
+
+#[test]
+fn the_flags_do_not_contradict_each_other() {
+    Cli::command().debug_assert();
+}
 
 /// The manual, and what leads to it.
 fn pages() -> Vec<PathBuf> {

@@ -1,3 +1,5 @@
+//! What the bridge says about asks and the ends of runs.
+
 use std::borrow::Cow;
 
 use expect_test::{Expect, expect};

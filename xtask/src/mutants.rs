@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// A part of the code base whose tests are measured.
-struct Piece {
+struct CodePiece {
     name: &'static str,
     /// How the paths of its files begin.
     files: &'static [&'static str],
@@ -50,8 +50,8 @@ struct Piece {
     package: &'static str,
 }
 
-const PIECES: &[Piece] = &[
-    Piece {
+const PIECES: &[CodePiece] = &[
+    CodePiece {
         name: "formats",
         files: &[
             "crates/formats/src/framing",
@@ -59,12 +59,12 @@ const PIECES: &[Piece] = &[
         ],
         package: "formats",
     },
-    Piece {
+    CodePiece {
         name: "journal",
         files: &["crates/journal/src/sqlite"],
         package: "journal",
     },
-    Piece {
+    CodePiece {
         name: "hub",
         files: &["crates/hub/src/"],
         package: "hub",
@@ -87,7 +87,7 @@ struct MutantOptions<'a> {
 
 /// A source file with mutants, which have the ids from `first` on.
 struct MutatedFile {
-    piece: &'static Piece,
+    piece: &'static CodePiece,
     file: String,
     text: String,
     sites: Vec<Site>,
@@ -109,7 +109,7 @@ impl MutatedFile {
 /// The code with one small error.
 struct Mutant {
     id: usize,
-    piece: &'static Piece,
+    piece: &'static CodePiece,
     file: String,
     line: usize,
     function: String,
@@ -366,7 +366,7 @@ fn print_all(
         }
     }
     print_line(
-        "\n| Piece | Listed | Compile | Run | Reached | Test failed | Test hung | Survived |",
+        "\n| CodePiece | Listed | Compile | Run | Reached | Test failed | Test hung | Survived |",
     );
     print_line("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for piece in PIECES {

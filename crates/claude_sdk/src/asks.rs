@@ -25,7 +25,15 @@ impl Connection {
     /// Puts the asks that the policy leaves open to the host, and withdraws those that are gone.
     pub(crate) fn handle_asks(&mut self) {
         self.asks.written.extend(self.writer.take_requests());
-        let asked = self.core.worker.agent().map(Agent::asks);
+        let worker = &self.core.worker;
+        // The host answers in place of a recording.
+        let (asked, unanswered) = match self.is_recording {
+            true => (
+                worker.agent().map(Agent::recorded_asks),
+                worker.recorded_asks(),
+            ),
+            false => (worker.agent().map(Agent::asks), worker.open_asks()),
+        };
         let asked: Vec<String> = asked
             .unwrap_or_default()
             .iter()
@@ -38,7 +46,7 @@ impl Connection {
         self.asks.open = open;
         self.withdraw(gone);
         self.asks.written.retain(|it| is_asked(&it.ask));
-        for asked in self.core.worker.open_asks() {
+        for asked in unanswered {
             let id = asked.ask.id.as_str();
             if self.asks.open.iter().any(|it| it.ask.id.as_str() == id) {
                 continue;

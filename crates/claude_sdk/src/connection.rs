@@ -40,7 +40,7 @@ pub(crate) struct Connection {
     pub(crate) asks: Asks,
     pub(crate) is_input_closed: bool,
     /// The engine plays a recording: from its start for every prompt, up to the end of its first turn.
-    is_recording: bool,
+    pub(crate) is_recording: bool,
     /// Why nothing is run for this host: it asked for something that cannot be kept.
     pub(crate) refusal: Option<String>,
     /// What the host was told last.

@@ -272,10 +272,17 @@ impl Worker {
 
     /// Asks that neither the policy nor a person has answered.
     pub fn open_asks(&self) -> Vec<PendingAsk> {
-        let asks = self.agent.as_ref().map(Agent::asks).unwrap_or_default();
-        let open = asks
-            .iter()
-            .filter(|it| !self.is_answered(it.ask.id.as_str()));
+        self.unanswered(self.agent.as_ref().map(Agent::asks))
+    }
+
+    /// The same of a recording, for a client that answers in its place.
+    pub fn recorded_asks(&self) -> Vec<PendingAsk> {
+        self.unanswered(self.agent.as_ref().map(Agent::recorded_asks))
+    }
+
+    fn unanswered(&self, asks: Option<&[PendingAsk]>) -> Vec<PendingAsk> {
+        let asks = asks.unwrap_or_default().iter();
+        let open = asks.filter(|it| !self.is_answered(it.ask.id.as_str()));
         open.cloned().collect()
     }
 

@@ -392,6 +392,14 @@ impl Agent {
         }
     }
 
+    /// What a recording asks at this point, and answers by itself.
+    pub fn recorded_asks(&self) -> &[PendingAsk] {
+        match self.dialogue {
+            Some(_) => &[],
+            None => &self.live.asks,
+        }
+    }
+
     /// Asks the agent to stop; if it does not, it is made to, one step harder at a time.
     /// An agent that can be talked with stays.
     pub fn abort(&mut self) {

@@ -22,7 +22,7 @@ use super::values;
 /// One place in a file, and what may stand there instead.
 #[derive(Debug, PartialEq)]
 pub(super) struct Site {
-    pub(super) place: Place,
+    pub(super) place: MutationSite,
     /// Of the file, from 1.
     pub(super) line: usize,
     /// As in `Type::function`.
@@ -31,7 +31,7 @@ pub(super) struct Site {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum MutationSite {
     /// An expression, by its bytes.
     Expression(Range<usize>),
     /// The body of a function; its mutants return.
@@ -72,7 +72,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn add(&mut self, at: Span, place: Place, mutants: Vec<Replacement>) {
+    fn add(&mut self, at: Span, place: MutationSite, mutants: Vec<Replacement>) {
         if !mutants.is_empty() {
             self.found.sites.push(Site {
                 place,
@@ -106,7 +106,7 @@ impl Finder<'_> {
                     code: format!("return {it};"),
                 })
                 .collect();
-            self.add(signature.ident.span(), Place::Body(body), mutants);
+            self.add(signature.ident.span(), MutationSite::Body(body), mutants);
         }
         walk(self);
         self.names.pop();
@@ -203,7 +203,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 .collect();
             self.add(
                 it.op.span(),
-                Place::Expression(it.span().byte_range()),
+                MutationSite::Expression(it.span().byte_range()),
                 mutants,
             );
         }
@@ -220,7 +220,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         };
         self.add(
             it.op.span(),
-            Place::Expression(it.span().byte_range()),
+            MutationSite::Expression(it.span().byte_range()),
             mutants,
         );
         visit::visit_expr_unary(self, it);
@@ -237,7 +237,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                         what: format!("the guard `{}` is `{new}`", one_line(&old)),
                         code: new.to_owned(),
                     });
-                    let place = Place::Expression(guard.span().byte_range());
+                    let place = MutationSite::Expression(guard.span().byte_range());
                     self.add(guard.span(), place, mutants.into());
                 }
                 None if has_rest && !is_wild(arm) => {
@@ -246,7 +246,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                     let code = String::new();
                     self.add(
                         arm.pat.span(),
-                        Place::Arm(arrow),
+                        MutationSite::Arm(arrow),
                         vec![Replacement { what, code }],
                     );
                 }
@@ -273,7 +273,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             let mutants = mutants.collect();
             self.add(
                 it.span(),
-                Place::Expression(it.span().byte_range()),
+                MutationSite::Expression(it.span().byte_range()),
                 mutants,
             );
         }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::list::{Place, Site};
+use super::list::{MutationSite, Site};
 
 /// Where a mutant is, in the text that has the switches.
 #[derive(Debug, PartialEq)]
@@ -67,11 +67,11 @@ enum InsertedText {
     Mutant(usize, String),
 }
 
-fn insert(n: usize, place: &Place, kept: &[(usize, &str)], into: &mut Vec<Insertion>) {
+fn insert(n: usize, place: &MutationSite, kept: &[(usize, &str)], into: &mut Vec<Insertion>) {
     let ids: Vec<usize> = kept.iter().map(|it| it.0).collect();
     let mut begin = Vec::new();
     let (range, end) = match place {
-        Place::Expression(range) => {
+        MutationSite::Expression(range) => {
             begin.push(InsertedText::Around("(".into()));
             for (id, code) in kept {
                 begin.push(InsertedText::Around(format!("if {ON}({id}) {{ ")));
@@ -81,7 +81,7 @@ fn insert(n: usize, place: &Place, kept: &[(usize, &str)], into: &mut Vec<Insert
             begin.push(InsertedText::Around("{ ".into()));
             (range.clone(), " })")
         }
-        Place::Body(range) => {
+        MutationSite::Body(range) => {
             for (id, code) in kept {
                 begin.push(InsertedText::Around(format!(" if {ON}({id}) {{ ")));
                 begin.push(InsertedText::Mutant(*id, (*code).to_owned()));
@@ -89,7 +89,7 @@ fn insert(n: usize, place: &Place, kept: &[(usize, &str)], into: &mut Vec<Insert
             }
             (range.clone(), "")
         }
-        Place::Arm(arrow) => {
+        MutationSite::Arm(arrow) => {
             for (id, _) in kept {
                 begin.push(InsertedText::Mutant(*id, format!("if !{ON}({id}) ")));
             }

@@ -9,12 +9,9 @@ use crate::exit::{self, Failure, printable};
 const SCHEMAS: &[(&str, &str)] = &[
     (
         "linkspan",
-        include_str!("../../../../docs/linkspan.schema.json"),
+        include_str!("../../schemas/linkspan.schema.json"),
     ),
-    (
-        "thread",
-        include_str!("../../../../docs/thread.schema.json"),
-    ),
+    ("thread", include_str!("../../schemas/thread.schema.json")),
 ];
 
 pub(crate) fn run(args: &SchemaArgs) -> Result<(), Failure> {

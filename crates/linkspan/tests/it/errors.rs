@@ -27,7 +27,7 @@ fn writable() -> String {
 }
 
 /// As the help lists them: what the README begins with comes first.
-const COMMANDS: &str = "serve, run, acp, sessions, show, replay, convert, engines, formats, token, config, doctor, completions, man";
+const COMMANDS: &str = "serve, run, acp, exec, claude-sdk, stdio, sessions, show, replay, convert, engines, formats, schema, token, config, doctor, completions, man";
 
 #[test]
 fn a_value_that_no_flag_takes_is_answered_with_those_it_does() {
@@ -51,7 +51,7 @@ fn a_value_that_no_flag_takes_is_answered_with_those_it_does() {
     );
     check(
         &["serve", "--listen", "nonsense"],
-        "invalid value 'nonsense' for '--listen <ADDRESS>': it is an IP address and a port, such as `127.0.0.1:8787`",
+        "invalid value 'nonsense' for '--listen <ADDRESS>': it is an IP address and a port, such as `127.0.0.1:8787`, or `unix:PATH`",
         "see `linkspan serve --help`",
         2,
     );

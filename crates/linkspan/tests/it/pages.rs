@@ -172,6 +172,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: serve, run, acp, stdio, sessions, show, replay, convert, engines, formats, schema, token, config, doctor, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: serve, run, acp, exec, claude-sdk, stdio, sessions, show, replay, convert, engines, formats, schema, token, config, doctor, completions, man\nexit 2\n"
     );
 }

@@ -255,7 +255,8 @@ async fn errors_name_the_value_and_what_would_do() {
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
     test_server.ended(&id, 1).await;
-    let formats = "formats: takopi, thread, openhands, acp, ag-ui, linkspan, text, markdown, html";
+    let formats =
+        "formats: claude, takopi, thread, openhands, acp, ag-ui, linkspan, text, markdown, html";
     let events = format!("/api/sessions/{id}/events");
     let cases = [
         (

@@ -71,11 +71,12 @@ impl RunPlan {
         let name = named.or(config.default_engine());
         let selected = name.map(|it| engines::select(it, &config)).transpose();
         let selected = selected.map_err(refused)?;
+        // Before stdin is read for the prompt.
+        if let Some(selected) = &selected {
+            check_options(args, selected)?;
+        }
         let (selected, request) = match selected {
-            Some(it @ Selected::Replay(_)) => {
-                check_options(args, &it)?;
-                (it, replay_request(args)?)
-            }
+            Some(it @ Selected::Replay(_)) => (it, replay_request(args)?),
             selected => {
                 let prompt = PromptSource::of_run(args)?;
                 let selected = choose(args, &config, selected, &prompt)?;

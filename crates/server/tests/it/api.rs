@@ -270,8 +270,8 @@ async fn errors_name_the_value_and_what_would_do() {
             Some(formats),
         ),
         (
-            format!("{events}?format=claude"),
-            "`claude` can be read, but not written".to_owned(),
+            format!("{events}?format=codex"),
+            "`codex` can be read, but not written".to_owned(),
             Some(formats),
         ),
         (

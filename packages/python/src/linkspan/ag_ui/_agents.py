@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -90,6 +91,12 @@ class Agent:
                 if isinstance(err, (ConnectionRefusedError, FileNotFoundError)):
                     self._server.forget(process)
                     continue
+                # It may have begun with the request, so that is not sent again.
+                if isinstance(err, (ConnectionError, asyncio.IncompleteReadError)):
+                    self._server.forget(process)
+                    raise LinkspanError(
+                        "connection", "the server of linkspan ended before it answered"
+                    ) from err
                 raise
 
     @property

@@ -79,6 +79,7 @@ class Agent:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes
     ) -> Reply:
         """Send any request to the server."""
+        is_sent_again = False
         while True:
             process = await self._server.process()
             try:
@@ -91,12 +92,15 @@ class Agent:
                 if isinstance(err, (ConnectionRefusedError, FileNotFoundError)):
                     self._server.forget(process)
                     continue
-                # It may have begun with the request, so that is not sent again.
+                # It may have begun with the request: a run is known by its id, and not begun twice.
                 if isinstance(err, (ConnectionError, asyncio.IncompleteReadError)):
                     self._server.forget(process)
-                    raise LinkspanError(
-                        "connection", "the server of linkspan ended before it answered"
-                    ) from err
+                    if is_sent_again:
+                        raise LinkspanError(
+                            "connection", "the server of linkspan ended before it answered"
+                        ) from err
+                    is_sent_again = True
+                    continue
                 raise
 
     @property

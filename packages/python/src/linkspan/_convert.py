@@ -44,10 +44,11 @@ def events(what: Path, *, since: int = 0, data_dir: Path | None = None) -> Itera
     if os.path.exists(what):
         lines = convert(what, to="linkspan")
     else:
-        arguments = ["replay", "--to", "linkspan"]
+        # Not behind a `--`: that is for the arguments of a fake agent.
+        arguments = ["replay", os.fspath(what), "--to", "linkspan"]
         if data_dir is not None:
             arguments += ["--data-dir", os.fspath(data_dir)]
-        lines = _lines([*arguments, "--", os.fspath(what)])
+        lines = _lines(arguments)
     for line in lines:
         event = cast(Event, json.loads(line))
         if event["seq"] > since:

@@ -316,10 +316,15 @@ class RunError(_RunErrorRequired, total=False):
     """The agent's own error code, if it differs."""
 
 
-class RunStarted(TypedDict):
+class _RunStartedRequired(TypedDict):
+    cause: Cause
+
+
+class RunStarted(_RunStartedRequired, total=False):
     """A prompt cycle begins."""
 
-    cause: Cause
+    prompt: int
+    """The number that a server gave the prompt when it took it."""
 
 
 class _SessionBoundRequired(TypedDict):

@@ -15,7 +15,7 @@ from conftest import children, is_running, wait_until
 PROGRAM = """
 import linkspan, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-for event in linkspan.run("look", engine=sys.argv[1], speed=0.01):
+for event in linkspan.run("look", engine=sys.argv[1]):
     print(event["seq"], flush=True)
 """
 
@@ -23,7 +23,7 @@ ASYNC_PROGRAM = """
 import asyncio, linkspan, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 async def main():
-    async for event in linkspan.arun("look", engine=sys.argv[1], speed=0.01):
+    async for event in linkspan.arun("look", engine=sys.argv[1]):
         print(event["seq"], flush=True)
 asyncio.run(main())
 """

@@ -1,16 +1,16 @@
 // Which agents there are: asked for once, offered before a session and in the prompt box.
 
-import { ApiError, get, sentence } from "./api.js";
+import { get, sentence } from "./api.js";
 import { drawSearch, drawStart, markAgent } from "./start.js";
 
 export class Agents {
   #composer;
   /** @type {Wire.Engines | undefined} */
   #known;
+  /** Counts the searches: only the last one is shown. */
+  #search = 0;
   /** The server has listed them, so it has accepted the token. */
   onFound = () => {};
-  /** The server does not accept the token. */
-  onRefused = () => {};
 
   /** @param {import("./composer.js").Composer} composer */
   constructor(composer) {
@@ -23,17 +23,21 @@ export class Agents {
   }
 
   async find() {
+    const search = (this.#search += 1);
     this.#known = undefined;
     drawSearch();
+    let found;
     try {
-      this.#known = await get("/api/engines");
+      found = await get("/api/engines");
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) this.onRefused();
-      else drawSearch(sentence(error));
+      if (search === this.#search) drawSearch(sentence(error));
       return;
     }
+    // A later search was faster.
+    if (search !== this.#search) return;
+    this.#known = found;
     this.onFound();
-    if (this.#known) this.#composer.engines(this.#known);
+    this.#composer.engines(found);
     this.draw();
   }
 

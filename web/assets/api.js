@@ -21,6 +21,14 @@ export function onForbidden(act) {
   forbidden = act;
 }
 
+/** Called when the server does not accept the token. */
+let refused = () => {};
+
+/** @param {() => void} act */
+export function onRefused(act) {
+  refused = act;
+}
+
 /** How far the server's clock is ahead of this one's, in milliseconds. */
 let ahead = 0;
 
@@ -46,10 +54,11 @@ export function sentence(error) {
 /** @param {string} path @param {RequestInit} [init] */
 export async function request(path, init = {}) {
   let response;
+  const sent = token();
   try {
     response = await fetch(path, {
       ...init,
-      headers: { ...init.headers, Authorization: `Bearer ${token() ?? ""}` },
+      headers: { ...init.headers, Authorization: `Bearer ${sent ?? ""}` },
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
@@ -61,6 +70,8 @@ export async function request(path, init = {}) {
   compareClocks(response);
   if (response.ok) return response;
   if (response.status === 403) forbidden();
+  // A late answer about a token that this tab has replaced says nothing about the one it has now.
+  if (response.status === 401 && sent === token()) refused();
   const body = await response.json().catch(() => undefined);
   const it = body?.error;
   throw new ApiError(

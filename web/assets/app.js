@@ -2,7 +2,7 @@
 
 import { forgetAnswers } from "./answered.js";
 import { Agents } from "./agents.js";
-import { ApiError, get, sentence, sessionPath, settle } from "./api.js";
+import { ApiError, get, onRefused, sentence, sessionPath, settle } from "./api.js";
 import { Composer } from "./composer.js";
 import { byId } from "./dom.js";
 import { forgetDrafts } from "./drafts.js";
@@ -76,15 +76,8 @@ store.watch((it) => [it], () => {
   draw();
 });
 
-socket.onState = (state) => {
-  showLink(state);
-  if (state === "refused") refuse();
-};
-socket.isRefused = () =>
-  get("/api/engines").then(
-    () => false,
-    (error) => error instanceof ApiError && error.status === 401,
-  );
+socket.onState = showLink;
+socket.probe = () => get("/api/engines").catch(() => {});
 socket.onOpen = () => {
   // Of the sessions that nobody looks at, their state is enough.
   socket.send({ control: "unsubscribe", requestId: HELLO });
@@ -107,12 +100,8 @@ socket.onFrame = (text) => {
 };
 
 feed.onEnd = (isAtEnd) => store.update({ isAtEnd });
-list.onError = (error) => {
-  if (error instanceof ApiError && error.status === 401) refuse();
-};
 composer.onSend = send;
 agents.onFound = rememberToken;
-agents.onRefused = refuse;
 stop.onChange = () => store.update({});
 composer.onCancelFork = () => store.update({ isForking: false });
 
@@ -139,6 +128,7 @@ byId("sign-out").addEventListener("click", () => {
 onSignedOut(signedOut);
 onSignedIn(() => byId("app").hidden && start());
 onRights(rightsChanged);
+onRefused(refuse);
 start();
 
 function start() {
@@ -241,7 +231,6 @@ async function navigate() {
     follow(detail, new Pending(), askedAt);
   } catch (error) {
     if (!isHere()) return;
-    if (error instanceof ApiError && error.status === 401) return refuse();
     if (error instanceof ApiError && error.status === 404) missing(name);
     else store.update({ words: sentence(error) });
     // The server may only be on its way back.
@@ -303,8 +292,7 @@ function follow(detail, pending, askedAt = store.version) {
     byId("progress").hidden = true;
   };
   follower.onError = (error) => {
-    if (error instanceof ApiError && error.status === 401) refuse();
-    else if (error instanceof ApiError && error.status === 404) removed(id);
+    if (error instanceof ApiError && error.status === 404) removed(id);
     else if (socket.state === "open")
       setTimeout(() => store.state.open?.follower === follower && void follower.sync(), 1000);
   };

@@ -57,7 +57,7 @@ let offline;
 
 /** How the connection is. @param {import("./socket.js").State} state */
 export function showLink(state) {
-  const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…", refused: "" };
+  const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…" };
   const show = () => {
     for (const id of ["link-state", "lost"]) byId(id).textContent = words[state];
     document.body.classList.toggle("offline", state === "lost");

@@ -31,7 +31,6 @@ export class SessionList {
   #isFetching = false;
   #current = "";
   #store;
-  onError = (/** @type {unknown} */ _error) => {};
 
   /** @param {{ version: number, reply: (session: Wire.Session, askedAt: number) => Wire.Session }} store */
   constructor(store) {
@@ -55,8 +54,8 @@ export class SessionList {
       this.#sessions = new Map(page.sessions.map((it) => [it.id, this.#store.reply(it, askedAt)]));
       this.#next = page.next;
       this.draw();
-    } catch (error) {
-      this.onError(error);
+    } catch {
+      // The connection says what is wrong, and the next one asks again.
     }
   }
 

@@ -13,7 +13,7 @@ const GOOD = 5_000;
 const BEAT = 20_000;
 const DEAD = 50_000;
 
-/** @typedef {"connecting" | "open" | "lost" | "refused"} State */
+/** @typedef {"connecting" | "open" | "lost"} State */
 
 export class Socket {
   /** @type {WebSocket | undefined} */
@@ -31,8 +31,8 @@ export class Socket {
   onOpen = () => {};
   onFrame = (/** @type {string} */ _text) => {};
   onState = (/** @type {State} */ _state) => {};
-  /** Asked after each failed attempt, since a browser does not say why: true if the token is refused. */
-  isRefused = async () => false;
+  /** Asks the server for something after each failed attempt: a browser does not say why it failed, an answer does. */
+  probe = async () => {};
 
   start() {
     this.#isStopped = false;
@@ -98,11 +98,7 @@ export class Socket {
     clearInterval(this.#beat);
     this.#set("lost");
     if (wasOpen && performance.now() - this.#openedAt > GOOD) this.#pause = FIRST_PAUSE;
-    if (await this.isRefused()) {
-      this.#isStopped = true;
-      this.#set("refused");
-      return;
-    }
+    await this.probe();
     if (this.#isStopped || this.#socket) return;
     // Many pages lose a server at once; they do not all come back at once.
     this.#timer = setTimeout(() => this.start(), this.#pause * (0.75 + Math.random() / 2));

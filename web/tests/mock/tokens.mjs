@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { close, scene, sees, tab, until } from "../stage.mjs";
+import { close, scene, sees, sleep, tab, until } from "../stage.mjs";
 
 export async function play(server, everything) {
   await scene("a new tab, a bookmark and a reload need no link; signing out ends all of them", async () => {
@@ -40,6 +40,32 @@ export async function play(server, everything) {
     // It falls back to the one that the browser knows.
     await sees(other, "Something of everything", "#list");
     assert.equal(await page.evaluate(() => localStorage.getItem("linkspan.token")), "test");
+    await other.close();
+    await close(page);
+  });
+
+  await scene("a late refusal of a wrong token does not drop the right one", async () => {
+    const page = await tab(`${server.url}/#token=test`, { isOfflineFine: true });
+    await until(page, () => localStorage.getItem("linkspan.token") === "test");
+    const other = await page.context().newPage();
+    let late = 0;
+    await other.route("**/api/engines", async (route) => {
+      if (route.request().headers().authorization === "Bearer wrong") {
+        await sleep(1500);
+        late += 1;
+      }
+      await route.continue();
+    });
+    await other.goto(`${server.url}/#token=wrong`);
+    await sees(other, "Something of everything", "#list");
+    await until(other, () => document.querySelector("#start button") !== null);
+    while (late === 0) await sleep(50);
+    await sleep(500);
+    assert.equal(await page.evaluate(() => localStorage.getItem("linkspan.token")), "test");
+    assert.deepEqual(
+      await other.evaluate(() => [document.querySelector("#app").hidden, document.querySelector("#start button") !== null]),
+      [false, true],
+    );
     await other.close();
     await close(page);
   });

@@ -130,6 +130,45 @@ mod tests {
     }
 
     #[test]
+    fn a_format_of_lines_never_takes_them_for_fields() {
+        let mut framer = Framer::new(Framing::Lines);
+        let mut seen = Vec::new();
+        framer.push(b"data: x\n\n", &mut |frame| {
+            if let Frame::Data(data) = frame {
+                seen.push(data.to_owned());
+            }
+        });
+        assert_eq!(seen, [b"data: x"]);
+    }
+
+    #[test]
+    fn no_byte_waits_longer_than_it_must() {
+        let mut framer = Framer::default();
+        let mut n = 0;
+        framer.push(b"{}\n", &mut |_| n += 1);
+        assert_eq!(n, 1, "a short line is handed over with its end");
+        let is_decided = |head: &[u8]| {
+            let mut framer = Framer::default();
+            framer.push(head, &mut |_| ());
+            !matches!(framer, Framer::Undecided(_))
+        };
+        for field in FIELDS {
+            assert!(is_decided(field), "{field:?} is whole");
+        }
+        for head in [
+            &b"d"[..],
+            b"dat",
+            b"retr",
+            b"\xef\xbb",
+            b"\xef\xbb\xbf",
+            b" ",
+        ] {
+            assert!(!is_decided(head), "{head:?} may become a field");
+        }
+        assert!(is_decided(b"x"));
+    }
+
+    #[test]
     fn the_first_line_decides_for_any_chunking() {
         let cases: [(&[u8], &[&str]); 7] = [
             (b"{\"a\":1}\n{\"b\":2}", &["{\"a\":1}", "{\"b\":2}"]),

@@ -114,6 +114,27 @@ mod tests {
         );
         check(br#""\uD83D\uDE00""#, r#""\uD83D\uDE00""#, None);
         check(br#""\\ud83d""#, r#""\\ud83d""#, None);
+        check(
+            br#""x\ud83d\ude00y\ud83dz\ud83d\ude00\ude00""#,
+            r#""x\ud83d\ude00y\ufffdz\ud83d\ude00\ufffd""#,
+            Some(Repair::LoneSurrogate),
+        );
+        check(
+            br#""\n\ud83d\ud83d\ude00\\\ud83d\""#,
+            r#""\n\ufffd\ud83d\ude00\\\ufffd\""#,
+            Some(Repair::LoneSurrogate),
+        );
+        check(
+            br#""\ud7ff\ue000\udbff\udfff""#,
+            r#""\ud7ff\ue000\udbff\udfff""#,
+            None,
+        );
+        check(
+            br#""\ud800\udbff\udc00\udfff""#,
+            r#""\ufffd\udbff\udc00\ufffd""#,
+            Some(Repair::LoneSurrogate),
+        );
+        check(br#""\ud83g\"#, r#""\ud83g\"#, None);
         check(br#""\ud83"#, r#""\ud83"#, None);
     }
 

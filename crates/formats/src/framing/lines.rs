@@ -158,6 +158,39 @@ mod tests {
     }
 
     #[test]
+    fn a_line_inside_one_chunk_is_not_copied() {
+        let chunk = b"one\ntwo\n";
+        let mut lines = Lines::default();
+        let mut places = Vec::new();
+        lines.push(chunk, &mut |frame| {
+            if let Frame::Data(data) = frame {
+                places.push(data.as_ptr());
+            }
+        });
+        assert_eq!(places, [&raw const chunk[0], &raw const chunk[4]]);
+    }
+
+    #[test]
+    fn the_head_of_a_long_line_is_the_same_however_it_comes() {
+        let text = [b"0123456789".repeat(100), b"\n".to_vec()].concat();
+        let head = String::from_utf8(text[..HEAD_KEPT].to_vec()).unwrap();
+        for size in [1, 7, 255, 256, 257, 1001] {
+            let chunks: Vec<_> = text.chunks(size).collect();
+            let expected = [format!("<1000 bytes: {head}>")];
+            assert_eq!(frames(500, &chunks), expected, "chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn the_room_of_a_giant_is_given_back() {
+        let mut lines = Lines::default();
+        lines.push(&vec![b'x'; 4 * ROOM_KEPT], &mut |_| ());
+        assert!(lines.buf.capacity() >= 4 * ROOM_KEPT);
+        lines.push(b"\n", &mut |_| ());
+        assert!(lines.buf.capacity() <= ROOM_KEPT);
+    }
+
+    #[test]
     fn an_endless_line_keeps_only_its_head() {
         let mut lines = Lines::with_limit(1024);
         for _ in 0..100_000 {

@@ -207,6 +207,50 @@ mod tests {
     }
 
     #[test]
+    fn an_event_of_one_line_is_not_copied() {
+        let chunk = b"data: one\n\ndata: two\n\n";
+        let mut sse = Sse::default();
+        // The first line may carry a byte order mark and is looked at more closely.
+        sse.push(b"\n", &mut |_| ());
+        let mut places = Vec::new();
+        sse.push(chunk, &mut |frame| {
+            if let Frame::Data(data) = frame {
+                places.push(data.as_ptr());
+            }
+        });
+        assert_eq!(places, [&raw const chunk[6], &raw const chunk[17]]);
+    }
+
+    #[test]
+    fn an_event_as_long_as_the_limit_is_whole_and_one_byte_more_is_not() {
+        let text = b"\ndata: 0123\n\ndata: 01234\n\ndata: 0123\ndata:4\n\ndata: 0123\ndata:45\n\n";
+        let whole = ["0123", "<11 bytes>", "0123 4", "<11 bytes>"];
+        for size in 1..=text.len() {
+            let chunked = frames(10, &text.chunks(size).collect::<Vec<_>>());
+            assert_eq!(chunked, whole, "chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn the_head_of_a_long_event_is_the_same_however_it_comes() {
+        let line = [b"data: ".to_vec(), b"0123456789".repeat(100)].concat();
+        let text = [&line[..], b"\n\ndata: next\n\n"].concat();
+        for size in [1, 7, 255, 256, 257, 2000] {
+            let mut sse = Sse::with_limit(500);
+            let mut seen = Vec::new();
+            for chunk in text.chunks(size) {
+                sse.push(chunk, &mut |frame| match frame {
+                    Frame::Data(data) => seen.push((data.len() as u64, data.to_owned())),
+                    Frame::Oversized { length, head } => seen.push((length, head.to_owned())),
+                });
+            }
+            let head = line[..HEAD_KEPT].to_vec();
+            let expected = [(1006, head), (4, b"next".to_vec())];
+            assert_eq!(seen, expected, "chunks of {size}");
+        }
+    }
+
+    #[test]
     fn crlf_ends_one_line_and_not_two() {
         let text = b"data: one\r\ndata: two\r\n\r\ndata: three\r\n\r\n";
         for size in 1..text.len() {

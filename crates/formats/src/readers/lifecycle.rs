@@ -11,6 +11,8 @@ mod items;
 mod notices;
 mod open_items;
 mod streamed;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 

@@ -118,6 +118,38 @@ mod tests {
     }
 
     #[test]
+    fn a_renamed_id_means_the_last_item_of_its_name() {
+        let mut ids = ItemIds::default();
+        let (a, b) = (ItemId::new("a"), ItemId::new("b"));
+        assert_eq!(ids.renamed(&a), None);
+        ids.unique(&a);
+        let path = [a.clone(), b.clone()];
+        assert!(matches!(ids.renamed_path(&path), Cow::Borrowed(_)));
+        ids.unique(&a);
+        ids.unique(&b);
+        let again = ids.unique(&a);
+        assert_eq!(again, ItemId::new("a~3"));
+        assert_eq!(
+            (ids.renamed(&a), ids.renamed(&b)),
+            (Some(again.clone()), None)
+        );
+        assert_eq!(*ids.renamed_path(&path), [again, b]);
+    }
+
+    #[test]
+    fn as_many_renamed_ids_as_may_be_are_kept() {
+        let mut ids = ItemIds::default();
+        let id = |n: usize| ItemId::new(format!("id{n}"));
+        for n in 0..=MAX_USED {
+            ids.unique(&id(n));
+            ids.unique(&id(n));
+        }
+        assert_eq!(ids.renamed.len(), MAX_USED + 1);
+        ids.unique(&id(MAX_USED));
+        assert_eq!(ids.renamed.len(), 1, "past the bound all are forgotten");
+    }
+
+    #[test]
     fn renamed_ids_are_bounded() {
         let mut ids = ItemIds::default();
         let id = |n: usize| ItemId::new(format!("id{n}"));

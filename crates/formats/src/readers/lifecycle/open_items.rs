@@ -11,7 +11,7 @@ use super::{FrameContext, Lifecycle, StreamedText};
 /// Items open at once; an agent that opens more without closing any loses the oldest.
 pub(super) const MAX_OPEN: usize = 1024;
 /// Streamed text kept per item; past it the item is closed and continues under another id.
-const MAX_STREAMED: usize = 16 * 1024 * 1024;
+pub(super) const MAX_STREAMED: usize = 16 * 1024 * 1024;
 
 /// An item that lives.
 #[derive(Clone, Debug)]

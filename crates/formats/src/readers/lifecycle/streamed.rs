@@ -54,6 +54,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn room_is_made_once_and_only_for_what_is_streamed() {
+        let mut streamed = StreamedText::default();
+        assert_eq!((streamed.json.capacity(), streamed.len()), (0, 0));
+        streamed.push(&Text::new("a"));
+        let capacity = streamed.json.capacity();
+        assert!(capacity >= ROOM);
+        for _ in 1..ROOM {
+            streamed.push(&Text::new("a"));
+        }
+        assert_eq!((streamed.json.capacity(), streamed.len()), (capacity, ROOM));
+    }
+
+    #[test]
     fn pieces_of_any_spelling_add_up() {
         let mut streamed = StreamedText::default();
         streamed.push(&serde_json::from_str(r#""a\n""#).unwrap());

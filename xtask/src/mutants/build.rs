@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -119,7 +120,13 @@ impl TreeCopy {
         let mut spans = BTreeMap::new();
         let mut files = BTreeSet::new();
         for file in listed.split_terminator('\0') {
-            let Ok(mut bytes) = fs::read(root().join(file)) else {
+            let from = root().join(file);
+            if from.is_symlink() && from.is_dir() {
+                link_if_new(&self.tree.join(file), &fs::read_link(&from)?)?;
+                files.insert(self.tree.join(file));
+                continue;
+            }
+            let Ok(mut bytes) = fs::read(from) else {
                 continue; // It is deleted, which git has not been told.
             };
             if let Some(source) = sources.iter().find(|it| it.file == file) {
@@ -148,11 +155,21 @@ fn write_if_new(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
+fn link_if_new(path: &Path, target: &Path) -> Result<()> {
+    if path.is_symlink() {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().context("a link is in a folder")?)?;
+    symlink(target, path).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
 /// A module of tests that has been renamed would run twice.
 fn remove_others(folder: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
+        let entry = entry?;
+        let path = entry.path();
+        // Of the entry, not of the path: a link to a folder is not entered.
+        if entry.file_type()?.is_dir() {
             remove_others(&path, files)?;
         } else if !files.contains(&path) {
             fs::remove_file(&path)?;

@@ -263,7 +263,7 @@ impl WatchedRun {
         self.n_presses += 1;
         self.output.erase()?;
         if self.n_presses == 1 {
-            exit::print_line("\nlinkspan: stopping; once more kills it\n");
+            exit::print_line("\nlinkspan: stopping; a second signal kills it\n");
             self.worker.abort();
         } else {
             self.worker.kill();

@@ -159,10 +159,10 @@ impl Failure {
         }
     }
 
-    /// Says what there is to say on stderr.
+    /// Prints the failure to stderr.
     pub(crate) fn report(self) -> ExitCode {
         match self {
-            // `linkspan … | head` is no error.
+            // `linkspan … | head` is not an error.
             Self::BrokenPipe => ExitCode::SUCCESS,
             Self::Silent(code) => ExitCode::from(code.number()),
             Self::Message {

@@ -120,7 +120,7 @@ impl TreeCopy {
         let mut files = BTreeSet::new();
         for file in listed.split_terminator('\0') {
             let Ok(mut bytes) = fs::read(root().join(file)) else {
-                continue; // It is deleted, which git has not been told.
+                continue; // It was deleted, but git does not know that yet.
             };
             if let Some(source) = sources.iter().find(|it| it.file == file) {
                 let kept = |id: usize| !refused.contains(&id);

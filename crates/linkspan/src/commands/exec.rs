@@ -119,7 +119,7 @@ pub(super) fn run_args(args: &ExecArgs, settings: &CodexSettings) -> RunArgs {
     }
 }
 
-/// What becomes of the flags that linkspan has no option for.
+/// How the flags that linkspan has no option for are handled.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HandedOn {
     /// For the command line of an agent that has these flags.

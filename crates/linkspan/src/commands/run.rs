@@ -180,7 +180,7 @@ impl WatchedRun {
                 self.worker.close();
             }
             Progress::LogLost(lost) => {
-                // Unlike in the server the run goes on: its user watches it here.
+                // Unlike in the server, the run continues: its user is watching it here.
                 recording::not_kept(&lost.error);
                 self.worker.stop_logging();
             }

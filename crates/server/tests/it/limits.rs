@@ -299,7 +299,7 @@ fn the_manual_matches() {
     for row in [
         "| a request's body | 4 MiB; 32 MiB from an AG-UI client |",
         "| a WebSocket message, a prompt | 1 MiB |",
-        "| clients | 4096; without a token 256, or a quarter of the files that the process may open if that is less |",
+        "| clients | 4096, of which at most 256 without a token, or a quarter of the files that the process may open if that is less |",
         "| sessions that one WebSocket follows individually | 64 |",
         "| the TLS handshake, a request's head, its body | 5 s, 30 s, 30 s |",
         "| an idle WebSocket | pinged every 20 s, closed after 60 s without an answer |",

@@ -40,7 +40,7 @@ export function serverNow() {
 /** @param {Response} response */
 function compareClocks(response) {
   const said = Date.parse(response.headers.get("Date") ?? "");
-  // Whole seconds are told, some time ago: a small difference is none.
+  // The header has whole seconds and a delay, so a small difference does not count.
   if (Number.isFinite(said)) ahead = Math.abs(said - Date.now()) > 2_000 ? said - Date.now() : 0;
 }
 

@@ -65,7 +65,7 @@ const composer = new Composer();
 const agents = new Agents(composer);
 const stop = new Stop();
 
-/** The request after whose answer every change is told. */
+/** The request after whose reply the server sends every change. */
 const HELLO = "hello";
 
 store.watch((it) => [it.open?.follower, it.rows], () => feed.changed());
@@ -79,7 +79,7 @@ store.watch((it) => [it], () => {
 socket.onState = showLink;
 socket.probe = () => get("/api/engines").catch(() => {});
 socket.onOpen = () => {
-  // Of the sessions that nobody looks at, their state is enough.
+  // For sessions that are not open, their state is enough.
   socket.send({ control: "unsubscribe", requestId: HELLO });
 };
 socket.onFrame = (text) => {
@@ -90,7 +90,7 @@ socket.onFrame = (text) => {
     return;
   }
   const message = JSON.parse(text);
-  // From here on the server tells every change; what was asked for before may miss one.
+  // From here on the server sends every change; earlier replies may miss one.
   if (message.requestId === HELLO) catchUp();
   else if (message.type === "bridge.session") sessionChanged(message.session);
   else if (message.type === "bridge.sessions_changed") void list.refresh();
@@ -188,7 +188,7 @@ function shut(why) {
   gate(why, start);
 }
 
-/** The connection stands: what is shown may be old. */
+/** The connection is open: what is shown may be outdated. */
 function catchUp() {
   composer.reached();
   void learnRights();
@@ -385,7 +385,7 @@ function sessionChanged(session) {
   if (before.queue !== session.queue || before.state !== session.state) void refreshDetail();
 }
 
-/** A session is gone: if it is open, back to the list, which is told by itself. @param {string} id */
+/** A session was removed: if it is open, go back to the list, which updates separately. @param {string} id */
 function removed(id) {
   const { open } = store.state;
   if (open?.session.id !== id) return;

@@ -108,7 +108,7 @@ export class Composer {
       h("optgroup", { label: "Recordings" }, ...replays),
     );
     const names = [...agents, ...replays].map((it) => it.value);
-    // A prompt to a recording changes nothing: whoever has no agent is shown recordings, and no box to write in.
+    // A prompt has no effect on a recording, so without an agent only recordings are shown, and no box.
     this.#hasAgent = installed.length > 0;
     this.#node.hidden = !this.#hasAgent && this.#target.kind === "new";
     const wanted = saved && names.includes(saved) ? saved : (installed.find((it) => it.default)?.name ?? names[0]);
@@ -185,7 +185,7 @@ export class Composer {
     this.#hint.replaceChildren();
     this.#hint.hidden = target.kind !== "fork";
     const isNew = target.kind === "new";
-    // A session goes on with its own model, unless another one is named here.
+    // A session keeps its own model, unless another one is chosen here.
     if (isNew) this.#showModel();
     else this.#model.value = "";
     add(this.#options, isNew && this.#engine, this.#permissions, this.#more);

@@ -64,7 +64,7 @@ export class Feed {
     this.scroller = scroller;
     scroller.append(this.#before, this.#rows, this.#after);
     scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    // Whoever asks for more of a card reads that card.
+    // Someone who expands a card is reading that card.
     scroller.addEventListener(
       "click",
       (it) => it.target instanceof Element && it.target.matches(".more") && this.#atEnd(false),
@@ -161,7 +161,7 @@ export class Feed {
   #scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     const rest = scrollHeight - scrollTop - clientHeight;
-    // Where a card has changed its height by itself, the browser has scrolled, and nobody else.
+    // If a card changed its own height, it was the browser that scrolled, not the user.
     const isByHand = this.#lastHeights[0] === clientHeight && this.#lastHeights[1] === scrollHeight;
     if (isByHand && scrollTop < this.#lastTop - 1 && rest > 2) {
       this.#isScrolled = true;
@@ -240,7 +240,7 @@ export class Feed {
     else if (Math.abs(view.scrollTop - top) > 0.5) view.scrollTop = top;
     this.#lastTop = view.scrollTop;
     this.#lastHeights = [view.clientHeight, view.scrollHeight];
-    // Whoever sees all of it sees its end.
+    // If everything is visible, so is the end.
     if (view.scrollHeight - view.clientHeight < 2) this.#atEnd(true);
   }
 

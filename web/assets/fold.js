@@ -109,7 +109,7 @@ export class Story {
         this.#push(event, { ...this.#base(event), kind: "notice", level: event.data.level, code: event.data.code, text: event.data.text });
         break;
       case "frame.unmapped":
-        // The agent said something that linkspan has no word for; nothing a reader could use.
+        // The agent sent something that linkspan does not know; it would not help a reader.
         break;
       default:
         // A later server may know more; what this page does not know it does not show.
@@ -242,7 +242,7 @@ export class Story {
       tool.ask = row;
       touch(tool);
     }
-    // Somebody has to see it, so it stands at the outside even if a sub-agent asks.
+    // Someone has to see it, so it is shown at the top level even if a sub-agent asks.
     this.rows.push(row);
   }
 

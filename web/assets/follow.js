@@ -95,7 +95,7 @@ export class Follower {
   }
 
   #drain() {
-    // Until the pages are in, what comes live would be a gap; the subscription tells it again.
+    // Live events that arrive before all pages are loaded would leave a gap; the subscription repeats them.
     if (this.#isLoading) {
       this.#queue.length = 0;
       return;

@@ -64,7 +64,7 @@ export function showLink(state) {
   };
   clearTimeout(offline);
   if (state === "open") show();
-  // A short interruption is nobody's business.
+  // A short interruption is not shown.
   else offline = setTimeout(show, 800);
 }
 

@@ -46,7 +46,7 @@ const ARROWS = {
   ArrowUp: ({ list }) => list.move(-1),
 };
 
-// A browser would go on to where the end was guessed to be, and not follow when it turns out to be elsewhere.
+// A browser would scroll to the estimated end, and not correct that when the real end is elsewhere.
 /** @type {Record<string, Act>} */
 const KEYS = {
   j: ({ list }) => list.move(1),

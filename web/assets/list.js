@@ -59,7 +59,7 @@ export class SessionList {
     }
   }
 
-  /** Forgets what it shows; what is on its way does not count any more. */
+  /** Clears the list; replies that are still pending are ignored. */
   clear() {
     this.#load += 1;
     this.#search.value = "";

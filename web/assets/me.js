@@ -35,7 +35,7 @@ export async function learnRights() {
   try {
     me = await get("/api/me");
   } catch {
-    // The next connection asks again; whether the token is good at all is told elsewhere.
+    // The next connection asks again; an invalid token is reported elsewhere.
     return;
   }
   if (JSON.stringify(me) !== before) changed();

@@ -37,7 +37,7 @@ export async function readPast(parent, signal) {
   return { rows, title: firstTitle };
 }
 
-/** Rows of a story that nobody can change any more. @param {Story} story */
+/** Rows of a story that can no longer change. @param {Story} story */
 function over(story) {
   for (const row of flat(story.rows, () => true)) {
     row.isPast = true;

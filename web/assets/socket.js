@@ -82,7 +82,7 @@ export class Socket {
     return true;
   }
 
-  /** A machine that slept holds a connection that nobody else knows of. */
+  /** After sleep, the machine may hold a connection that the server has already dropped. */
   #check() {
     if (performance.now() - this.#receivedAt < DEAD) {
       this.send({ control: "echo" });

@@ -41,7 +41,7 @@ export function drawStart(all, pick, play) {
   );
 }
 
-/** Whoever may not start a session can choose one. */
+/** Without the right to start a session, one can still choose an existing one. */
 function drawWatching() {
   byId("start").replaceChildren(
     h("h1", null, "Watch a session"),

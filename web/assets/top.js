@@ -109,7 +109,7 @@ export function drawTop(shown, acts) {
 export function tickTop(story) {
   const clock = document.querySelector("#top .state.running .clock");
   if (!clock) return;
-  // A run that is about to start has not told when; the one before it has.
+  // A run that is about to start has no start time yet; the previous one has.
   const ms = story.isRunning ? between(story.runAt, new Date().toISOString()) : undefined;
   // Recordings tell the times of their making.
   clock.textContent = ms !== undefined && ms >= 1000 && ms < 86_400_000 ? ` ${duration(ms)}` : "";

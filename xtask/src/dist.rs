@@ -39,7 +39,7 @@ use crate::{
 const MAX_PROGRAM: u64 = 13 * 1024 * 1024;
 const SUMS: &str = "SHA256SUMS";
 
-/// What `cargo xtask dist` was told.
+/// The arguments of `cargo xtask dist`.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     source: ProgramSource,

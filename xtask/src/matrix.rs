@@ -23,7 +23,7 @@ pub(crate) struct Loss {
     pub(crate) count: u64,
 }
 
-/// Who says that the output is right.
+/// What judges the output of each writer.
 const JUDGES: &[(&str, &str)] = &[
     (
         "claude",

@@ -217,7 +217,7 @@ impl Outcome {
     }
 }
 
-/// Everything said to a person goes through here, to stderr.
+/// Every message for people goes through here, to stderr.
 #[expect(clippy::print_stderr, reason = "a task talks to a person on stderr")]
 pub(crate) fn print_line(words: &str) {
     match log_file() {

@@ -8,7 +8,7 @@ use crate::wire::{self, Block, Resource};
 /// The longest prompt, images and all.
 pub(crate) const MAX_PROMPT: usize = 16 << 20;
 
-/// What stands around an embedded text.
+/// The markers around an embedded text.
 const OPEN: &str = "\n\n<context ref=\"";
 const CLOSE: &str = "\n</context>";
 
@@ -90,7 +90,7 @@ fn link(name: &str, address: &str) -> String {
     format!("[{name}]({address})")
 }
 
-/// An address that cannot end what it stands in.
+/// A URI that cannot terminate the marker around it.
 fn address(uri: &str) -> String {
     let mut address = String::with_capacity(uri.len());
     for char in uri.chars() {

@@ -21,7 +21,7 @@ impl FlushTimer {
         }
     }
 
-    /// Something has come: true when it is passed on now.
+    /// A new piece has arrived; true if it should be passed on now.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.next <= Instant::now();
         match is_due {
@@ -31,7 +31,7 @@ impl FlushTimer {
         is_due
     }
 
-    /// All that has come is passed on.
+    /// Everything so far has been passed on.
     pub(crate) fn record_flush(&mut self) {
         self.next = Instant::now() + self.length;
         self.is_waiting = false;

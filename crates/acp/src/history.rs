@@ -33,7 +33,7 @@ pub(crate) async fn replay(
     Ok(())
 }
 
-/// The user has embedded files, and did not see what the agent was given of them.
+/// Files that the user embedded: the user did not see their content as the agent got it.
 fn as_seen(event: &mut Event<'_>) {
     if let Body::ItemClosed(ItemClosed {
         item: Item::Message(message),

@@ -43,7 +43,7 @@ pub(crate) enum SessionCommand {
         id: Id,
         prompt: Prompt,
     },
-    /// Only what this request has asked for, where one is named.
+    /// Cancels the turn, or only the one of `request` if that is set.
     Cancel {
         request: Option<Value>,
     },
@@ -66,7 +66,7 @@ pub(crate) enum SessionCommand {
         id: Id,
         with_history: bool,
     },
-    /// Another session is to begin with what this one holds: its native id, unless it is at work.
+    /// Another session is to be forked from this one: its native id, unless it is running.
     Branch {
         begun: oneshot::Sender<Result<String, Error>>,
     },

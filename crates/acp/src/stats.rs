@@ -1,4 +1,4 @@
-//! What was done, in figures.
+//! Statistics of a connection.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub(crate) struct Stats {
     waits: [AtomicU64; N_BUCKETS],
 }
 
-/// What a connection came to.
+/// The totals of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub n_prompts: u64,

@@ -90,7 +90,7 @@ impl Connection {
         self.report_state();
     }
 
-    /// The host cannot answer any more.
+    /// The host can no longer answer.
     pub(crate) fn deny_asks(&mut self) {
         for asked in std::mem::take(&mut self.asks.open) {
             let message = no_one_to_ask_message(&asked);
@@ -113,7 +113,7 @@ impl Connection {
     }
 }
 
-/// What the host's answer means; an error is no permission.
+/// What the host's answer means; an error does not grant permission.
 fn answer(asked: &PendingAsk, answered: &HostAnswer) -> Answer {
     let response = &answered.response;
     let text = |it: &Value| it.as_str().map(str::to_owned);

@@ -41,9 +41,9 @@ pub(crate) struct Connection {
     pub(crate) is_input_closed: bool,
     /// The engine plays a recording: from its start for every prompt, up to the end of its first turn.
     pub(crate) is_recording: bool,
-    /// Why nothing is run for this host: it asked for something that cannot be kept.
+    /// Why this host's prompts are not run: it asked for something that is not supported.
     pub(crate) refusal: Option<String>,
-    /// What the host was told last.
+    /// The state that was last reported to the host.
     state: &'static str,
 }
 
@@ -72,7 +72,7 @@ struct Fanout<'a> {
 
 impl Sink for Fanout<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        // The later turns of a recording are nobody's: their prompts are not those of the host.
+        // The later turns of a recording are dropped: their prompts are not the host's.
         if self.is_recording && self.turn.is_none() {
             return;
         }
@@ -138,7 +138,7 @@ impl Connection {
                 break;
             }
             let takes_lines = !self.is_input_closed && self.queue.len() < MAX_QUEUED;
-            // A recording goes on as it did, but not before the host has answered.
+            // A recording continues as it was recorded, but only after the host has answered.
             let may_step = !self.is_recording || self.asks.is_empty();
             let (core, mut fanout) = self.parts();
             let wakeup = tokio::select! {
@@ -192,7 +192,7 @@ impl Connection {
                 request,
             }) => {
                 let answer = self.control(&request);
-                // Before what it has led to.
+                // Before the events that it causes.
                 let mut lines = messages::answer(&request_id, &answer);
                 lines.append(&mut self.lines);
                 self.lines = lines;

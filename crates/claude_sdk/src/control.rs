@@ -17,12 +17,12 @@ const ONLY_CLAUDE: &[(&str, &str)] = &[
 ];
 
 impl Connection {
-    /// Answers at once, so that what comes after it on stdin comes after it in effect.
+    /// Answers immediately, so that later lines on stdin take effect after this one.
     pub(crate) fn control(&mut self, request: &Value) -> Result<Value, String> {
         match request["subtype"].as_str().unwrap_or_default() {
             "initialize" => {
                 let refused = self.refuse(request);
-                // A host may not wait for this answer: its prompts must not run without what it asked for.
+                // A host need not wait for this answer, and its prompts must not run without what it asked for.
                 self.refusal = refused.clone().err();
                 refused.map(|()| self.introduction())
             }
@@ -54,7 +54,7 @@ impl Connection {
             if is_given(&request[*key]) {
                 let engine = &self.config.session.engine;
                 return Err(format!(
-                    "`{key}` cannot be kept: linkspan cannot give {what} to {engine}"
+                    "`{key}` is not supported: linkspan cannot give {what} to {engine}"
                 ));
             }
         }
@@ -77,12 +77,12 @@ impl Connection {
     }
 
     pub(crate) fn interrupt(&mut self) {
-        // Prompts that wait are the host's: the next one begins when this turn has ended.
+        // Queued prompts stay: the next one starts when this turn has ended.
         let Some(turn) = &mut self.turn else { return };
         turn.is_cancelled = true;
         match self.core.cancel() {
             Cancelled::NotBegun => self.end_unbegun(),
-            // The end of the run is the answer, or the agent's start.
+            // The answer comes with the end of the run, or once the agent has started.
             Cancelled::Stopping | Cancelled::Starting => (),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) enum HostLine {
     ControlResponse {
         response: HostAnswer,
     },
-    /// It does not wait for the answer any more; every answer is given at once.
+    /// The host no longer waits for the answer; every request is answered immediately.
     ControlCancelRequest {},
     KeepAlive {},
 }
@@ -72,7 +72,7 @@ pub(crate) struct HostAnswer {
 }
 
 impl UserMessage {
-    /// Fails on what no engine can be given, by its name.
+    /// Fails on content that no engine accepts, and names it.
     pub(crate) fn prompt(self) -> Result<Prompt, String> {
         let blocks = match self.content {
             UserContent::Text(text) => return Ok(Prompt::from(&*text)),

@@ -19,7 +19,7 @@ pub fn find(name: &str) -> Option<Mode> {
 pub fn name(mode: Mode) -> &'static str {
     match MODES.iter().find(|it| it.1 == mode) {
         Some((name, _)) => name,
-        // Its list runs and all else is denied, which is what `dontAsk` is to Claude Code.
+        // It runs the listed tools and denies everything else, as Claude Code does in `dontAsk`.
         None => "dontAsk",
     }
 }

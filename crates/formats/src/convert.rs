@@ -56,7 +56,7 @@ impl Converter {
         );
         // The last line may have no line end: it is a frame before the reader hears of the end.
         self.framer.end(&mut |frame| sink.read(reader, frame));
-        // An end is made up where there is none: it says nothing about the lines.
+        // A missing end is made up, so it does not show that any line was understood.
         let before = sink.counts.n_understood;
         reader.end(end, &mut sink);
         sink.counts.n_understood = before;
@@ -76,7 +76,7 @@ impl Converter {
         self.counts.n_frames
     }
 
-    /// True when there was something to read and none of it meant anything to the reader.
+    /// True if the input was not empty and the reader understood none of it.
     pub fn is_foreign(&self) -> bool {
         self.counts.n_frames > 0 && self.counts.n_understood == 0
     }
@@ -114,7 +114,7 @@ impl Sink for CountingSink<'_> {
     }
 }
 
-/// False for what a reader made nothing of, and for what it kept beside something that it understood.
+/// False for frames that a reader did not understand, and for leftovers beside what it understood.
 fn is_understood(body: &Body<'_>) -> bool {
     match body {
         Body::NoticeRaised(notice) => !matches!(&*notice.code, "bad_line" | "unread"),

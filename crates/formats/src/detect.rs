@@ -52,7 +52,7 @@ pub struct Detector {
     n_bytes: usize,
     /// There was more than white space.
     has_text: bool,
-    /// The first frame began like JSON and was none: a document over several lines.
+    /// The first frame began like JSON but was incomplete: a document over several lines.
     is_document: bool,
     found: Option<&'static Format>,
     /// More than one format claimed a frame.

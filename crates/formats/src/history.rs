@@ -15,7 +15,7 @@ use crate::writers::content;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     pub messages: Vec<ThreadMessage>,
-    /// The last response that a model's endpoint can go on with.
+    /// The last response that a model's endpoint can continue from.
     pub last: Option<LastResponse>,
     /// The model's text in the open run.
     text: String,
@@ -26,7 +26,7 @@ pub struct History {
     group: Option<(String, usize)>,
 }
 
-/// Where an endpoint that keeps conversations can go on.
+/// Where an endpoint that stores conversations can continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastResponse {
     pub response: String,
@@ -90,7 +90,7 @@ impl History {
                             tool_calls: Vec::new(),
                         }
                     }
-                    // What the agent program tells its model is its own affair.
+                    // Messages from the agent program to its model are internal.
                     Role::Harness => return,
                 };
                 self.push(it.id.as_str(), content);
@@ -181,7 +181,7 @@ impl History {
                 calls: self.calls.clone(),
             });
         } else if ended.outcome == Outcome::Failed {
-            // The response to go on with may be what it failed over; telling everything heals that.
+            // The previous response may be the cause of the failure; sending the whole thread avoids it.
             self.last = None;
         }
         // A group is a response of one run: no call of the next may join it.

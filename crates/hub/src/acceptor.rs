@@ -25,7 +25,7 @@ pub(crate) struct Accepted {
     pub(crate) by: String,
     /// In milliseconds since 1970.
     at: i64,
-    /// Nobody else works on it, also when this hub could not take it back.
+    /// No other hub runs it, even if this hub could not remove it from the queue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ends_with_hub: bool,
 }

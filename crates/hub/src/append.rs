@@ -23,7 +23,7 @@ pub(crate) const FOLLOWED_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
 const FLUSH_FACTOR: u32 = 30;
 /// Timers are not finer.
 const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
-/// Between two tries to store what could not be stored.
+/// The pause before a failed append is retried.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 

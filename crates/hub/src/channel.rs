@@ -75,7 +75,7 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
                 if let Some(due) = due
                     && let Ok(true) = timeout_at(due, watch.changed()).await
                 {
-                    // More has come in time, and goes out in the same write.
+                    // More frames arrived in time, and go out in the same write.
                     continue;
                 }
                 timer.flush(&ring, &mut frames, render.at, is_end);
@@ -84,7 +84,7 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
                 }
             }
             Err(Error::NoSession { .. }) => {
-                // What was gathered is still shown.
+                // Frames that were already gathered are still delivered.
                 timer.flush(&ring, &mut frames, render.at, true);
                 return ring.mark_removed();
             }

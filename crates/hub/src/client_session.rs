@@ -98,14 +98,14 @@ pub struct AcceptedPrompt {
     pub warnings: Vec<String>,
 }
 
-/// What becomes of a run that is to be stopped.
+/// What happens to a run that is to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
     /// The agent ends it.
     Stopping,
     /// No agent has its prompt: it is over.
     NotBegun,
-    /// Its agent is being started: it is over when that is there.
+    /// Its agent is still starting: the run ends once the agent is up.
     Starting,
 }
 
@@ -195,7 +195,7 @@ impl ClientSession {
 
     /// What to start; nothing for a model or a recording without a prompt.
     fn setup(&mut self) -> Result<Option<Setup>, SetupError> {
-        // An agent is prompted once it is there; anything else begins with its prompt.
+        // An agent gets its prompt once it is running; models and recordings start with theirs.
         let is_agent = matches!(self.selected, Selected::Agent(_));
         let prompt = self.waiting.as_ref().filter(|_| !is_agent);
         let config = &self.config;
@@ -213,7 +213,7 @@ impl ClientSession {
             guard: config.guard.clone(),
             locks: config.locks.clone(),
             holder: config.holder.to_owned(),
-            // An error at once, not a prompt that waits at the client without a word.
+            // Fail now, rather than leave the client's prompt waiting without any message.
             no_wait: true,
         };
         let mut setup = setup(&self.selected, &config.id, &request, around)?;
@@ -334,7 +334,7 @@ impl ClientSession {
         }
     }
 
-    /// An agent is there. One that was started with something else is replaced.
+    /// The agent has started; if its options are outdated by now, it is replaced.
     pub async fn on_started<S: Sink>(&mut self, sink: &mut S) {
         if self.is_stale {
             self.release_agent(sink).await;
@@ -366,11 +366,11 @@ impl ClientSession {
 
     /// Later asks are answered in this mode.
     pub fn change_mode(&mut self, mode: Mode) {
-        // One that is being started begins with what was chosen before.
+        // An agent that is still starting uses the previous choice.
         self.is_stale |= self.worker.is_starting() && self.mode() != mode;
         self.worker.set_mode(mode);
         if let Some(agent) = self.worker.agent_mut() {
-            // One that cannot change is started anew for the next prompt.
+            // An agent that cannot change is restarted for the next prompt.
             self.is_stale |= !agent.set_mode(mode);
         }
     }
@@ -463,13 +463,13 @@ impl AcceptedPrompt {
     }
 }
 
-/// What a client is told when its session is not stored any more.
+/// The message to a client whose session is no longer stored.
 pub fn not_kept(err: &journal::Error) -> String {
     let reason = error_chain(err);
     format!("this session is not kept from here on: {reason}")
 }
 
-/// What a fork begins with is only read: it is enough that no agent of another program works in it now.
+/// The parent of a fork is only read: it is enough that no other program is running an agent in it.
 async fn prepare(mut setup: Setup, is_fork: bool) -> Result<Setup, StartError> {
     if is_fork && let Some((locks, session)) = setup.locks.clone().zip(setup.in_use.take()) {
         let place = locks
@@ -479,7 +479,7 @@ async fn prepare(mut setup: Setup, is_fork: bool) -> Result<Setup, StartError> {
             Ok(place) => place,
             Err(source) => return Err(StartError::Lock { session, source }),
         };
-        // An agent of our own is idle there: what is at work is not forked.
+        // If our own agent is there it is idle: a running session is not forked.
         let others = place.held().filter(|it| it.pid != std::process::id());
         if let Some(held) = others.cloned() {
             return Err(StartError::Busy { session, held });

@@ -22,7 +22,7 @@ pub struct Cursor {
 impl Cursor {
     /// Behind frame `n` of the `of` frames of event `seq`.
     pub fn behind(seq: u64, n: usize, of: usize) -> Self {
-        // A client with a part of event N has all of event N - 1, and goes on from there.
+        // A client with part of event N has all of event N - 1, and continues from there.
         match n == of {
             true => Self { seq, n_known: 0 },
             false => Self {
@@ -45,7 +45,7 @@ impl FromStr for Cursor {
         match known {
             None => Ok(Self { seq, n_known: 0 }),
             Some(known) => Ok(Self {
-                // There is no event 0, so `0.k` is no place.
+                // There is no event 0, so `0.k` is not a valid cursor.
                 seq: seq.checked_sub(1).ok_or(())?,
                 n_known: known.parse().map_err(|_| ())?,
             }),
@@ -100,7 +100,7 @@ impl Export {
             render: Render::with_config(id, format, config, after.seq)?,
             after,
             last: last.min(session.head),
-            // An open run goes on: what closes the stream would claim an end that is none.
+            // A run is still open: closing the stream would claim an end that has not happened.
             is_whole: last >= session.head && session.state == State::Idle,
             is_done: false,
             frame_end: writer.stream_kind.frame_end(),

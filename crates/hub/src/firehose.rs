@@ -100,7 +100,7 @@ impl Drop for Firehose {
     fn drop(&mut self) {
         for place in lock(&self.sessions).values() {
             if let Some(task) = &place.task {
-                // A task that waits for the next event would notice only when its time is up.
+                // A task that is waiting for the next event would notice only at its timeout.
                 task.abort();
             }
         }
@@ -258,7 +258,7 @@ impl FollowAll {
             }
             match self.firehose.ring.poll(&mut self.place, &mut self.buffer) {
                 Poll::Ready => self.was_behind = false,
-                // The sessions of this ring come and go, and it stays.
+                // Sessions join and leave this ring; the ring itself stays open.
                 Poll::Empty | Poll::Removed => {
                     self.was_behind = false;
                     self.news.changed().await.map_err(|_| Error::Stopped)?;

@@ -144,7 +144,7 @@ pub(crate) struct FollowOne {
 
 #[derive(Debug)]
 enum FollowMode {
-    /// Reads the log by itself.
+    /// Reads the log without the shared channel.
     Behind(Render),
     /// A place in the ring.
     Live(u64),
@@ -171,7 +171,7 @@ impl FollowOne {
         }
         let render = |after| Render::new(Arc::clone(&session), &style, after);
         let behind = render(after).map_err(Error::Format)?;
-        // A new channel begins at the head; what is before it every follower reads by itself.
+        // A new channel begins at the head; each follower reads the earlier events from the journal.
         let shown = render(found.head).map_err(Error::Format)?;
         let channel = shared.channels.open(journal, &session, &style, || shown);
         let mode = match channel.ring.find(after) {

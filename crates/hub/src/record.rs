@@ -186,7 +186,7 @@ impl Record {
         }
         // The answer to a call has no prompt text.
         if !prompt.is_empty() {
-            // The reader of the agent must not give this id to an item of its own.
+            // The agent's reader must not reuse this id for another item.
             self.items.reserve(&id);
             let (status, item) = (Status::Ok, message(prompt));
             self.emit(&run, Origin::Client, Body::ItemOpened(message("")));
@@ -257,7 +257,7 @@ impl Record {
                 "run started"
             );
         }
-        // What linkspan or the client adds says nothing about the agent's speed.
+        // Events added by linkspan or the client say nothing about the agent's speed.
         if event.origin == Origin::Agent
             && let Some(accepted) = counting.accepted.take()
         {

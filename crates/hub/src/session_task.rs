@@ -223,7 +223,7 @@ impl SessionTask {
     }
 }
 
-/// Why a session is not ours any more, as the log names it.
+/// Why this process no longer owns a session, as named in the log.
 fn lost_reason(error: &journal::Error) -> &'static str {
     match error {
         journal::Error::Fenced { .. } => "taken_over",

@@ -55,7 +55,7 @@ pub enum Progress {
     },
     /// Events could not be stored; the append is retried.
     StoreFailed(Error),
-    /// Nothing will be stored any more: see [`Worker::stop_logging`].
+    /// Nothing more will be stored: see [`Worker::stop_logging`].
     LogLost(LogLost),
     /// Commands that the owner of the worker has to decide; may be empty.
     Requests(Vec<Request>),

@@ -81,7 +81,7 @@ Example:
 /// The version, and which build of it this is: `build.rs` knows.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("LINKSPAN_BUILD"), ")");
 
-/// Runs any coding agent, shows what it does, and reads and writes its events in any format
+/// Run any coding agent, watch what it does, and convert its events between formats
 #[derive(Debug, Parser)]
 #[command(
     name = "linkspan",
@@ -139,11 +139,11 @@ pub(crate) enum Command {
 
 /// Convert a stream from one format to another
 ///
-/// Everything an input line leads to is written before the next line is awaited, and memory does
-/// not grow with the input. A stream that stops in the middle still gets a valid end.
+/// The output for each input line is written before the next line is read, and memory use does not
+/// grow with the input. A stream that breaks off still gets a valid end.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// The format of the input; `auto` detects it, and says so on stderr
+    /// The format of the input; `auto` detects it and reports it on stderr
     #[arg(long, value_name = "FORMAT", default_value = linkspan::AUTO, value_parser = sources())]
     pub(crate) from: String,
 
@@ -151,20 +151,20 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "FORMAT", value_parser = targets())]
     pub(crate) to: String,
 
-    /// The file to read; `-` or nothing is stdin
+    /// The file to read; `-` or no file means stdin
     pub(crate) input: Option<PathBuf>,
 
-    /// The file to write; `-` or nothing is stdout
+    /// The file to write; `-` or no file means stdout
     ///
-    /// An existing file is overwritten. Lines arrive in it as they are converted.
+    /// An existing file is overwritten. Lines are written as they are converted.
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
 
-    /// A shape of the output other than the default; see `linkspan formats`
+    /// The profile, a variant of the format; see `linkspan formats`
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Print to stderr what the output format could not express, by kind and count
+    /// Print to stderr what the output format cannot express, by kind and count
     #[arg(long)]
     pub(crate) report: bool,
 
@@ -177,9 +177,9 @@ pub(crate) struct ConvertArgs {
     pub(crate) color: Color,
 }
 
-/// Show a recording or a session as a transcript, page by page on a terminal
+/// Show a recording or a session as a transcript, in a pager on a terminal
 ///
-/// The pager is the one that `PAGER` names, else `less -FRX`; without one, and when stdout is no
+/// The pager is `PAGER` if it is set, otherwise `less -FRX`. If there is no pager, or stdout is not a
 /// terminal, the transcript is printed.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
@@ -187,13 +187,13 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "FORMAT", default_value = linkspan::AUTO, value_parser = sources())]
     pub(crate) from: String,
 
-    /// The file to read, or the id of a session; `-` or nothing is stdin
+    /// The file to read, or the id of a session; `-` or no file means stdin
     pub(crate) input: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) data: DataDir,
 
-    /// Print without a pager, also on a terminal
+    /// Do not use a pager, even on a terminal
     #[arg(long)]
     pub(crate) no_pager: bool,
 
@@ -202,16 +202,16 @@ pub(crate) struct ShowArgs {
     pub(crate) color: Color,
 }
 
-/// Give a prompt to an agent, and show what it does
+/// Run a prompt with an agent, and show what it does
 ///
-/// On a terminal the transcript appears as the agent works, and its questions are answered with a key.
-/// In a pipe the chosen format is written as it comes. Ctrl-C stops the agent, a second one kills it
-/// and everything it has started.
+/// On a terminal the transcript appears as the agent works, and you answer its questions with a key.
+/// In a pipe the events are written in the chosen format as they happen. Ctrl-C stops the agent; a
+/// second Ctrl-C kills it and everything it started.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The prompt; `-` among its words, or no word at all, stands for stdin
+    /// The prompt; `-` among its words, or no prompt at all, reads stdin
     ///
-    /// A line of its own such as `claude --resume ID` in it names the session to resume.
+    /// A separate line such as `claude --resume ID` in the prompt names the session to resume.
     pub(crate) prompt: Vec<String>,
 
     /// The agent: claude, codex, opencode, gemini, openhands, acp:COMMAND, replay:FILE; see `linkspan
@@ -223,34 +223,34 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = targets())]
     pub(crate) to: String,
 
-    /// A shape of the output other than the default; see `linkspan formats`
+    /// The profile, a variant of the format; see `linkspan formats`
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Resume a session, by the agent's own id or by the one that `linkspan sessions` lists
+    /// Resume a session, given by the agent's own id or the id from `linkspan sessions`
     #[arg(long, value_name = "ID", group = "session")]
     pub(crate) resume: Option<String>,
 
-    /// Resume the newest session of the directory
+    /// Resume the newest session in the directory
     #[arg(long, group = "session")]
     pub(crate) r#continue: bool,
 
-    /// Fork a session: continue in a copy, and leave the original as it is
+    /// Fork a session: continue in a copy and leave the original unchanged
     #[arg(long, value_name = "ID", group = "session")]
     pub(crate) fork: Option<String>,
 
-    /// Watch a session that is running elsewhere; leaving does not stop it
+    /// Watch a session that another program is running; Ctrl-C leaves it running
     #[arg(long, value_name = "ID", group = "session", conflicts_with = "prompt")]
     pub(crate) attach: Option<String>,
 
-    /// Where the agent works; the nearest git root if not given, else the current directory
+    /// Where the agent works; by default the nearest git root, or else the current directory
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) options: OptionArgs,
 
-    /// Fail with exit code 5 when the session is in use, instead of waiting
+    /// If the session is in use, fail with exit code 5 instead of waiting
     #[arg(long)]
     pub(crate) no_wait: bool,
 
@@ -264,7 +264,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) data: DataDir,
 
-    /// How fast a recording is played: 1, the default, as it was recorded; 0 does not wait at all
+    /// The speed of a recording: 1, the default, is its original pace; 0 plays it without pauses
     #[arg(long, value_name = "N", value_parser = speed)]
     pub(crate) speed: Option<f64>,
 
@@ -276,10 +276,10 @@ pub(crate) struct RunArgs {
     pub(crate) caller: RunCaller,
 }
 
-/// What a command that is a run in other words sets beside the flags.
+/// What other commands that start a run set in addition to the flags.
 #[derive(Debug, Default)]
 pub(crate) struct RunCaller {
-    /// The prompt, to the letter.
+    /// The literal prompt.
     pub(crate) prompt: Option<String>,
     /// Arguments for the agent's own command line.
     pub(crate) agent_args: Vec<String>,
@@ -289,7 +289,7 @@ pub(crate) struct RunCaller {
 
 /// Run as an ACP agent over stdio, for editors and other programs
 ///
-/// Any engine becomes one. Sessions are kept in the journal that `run` and `serve` use, so the
+/// This works with any engine. Sessions are kept in the journal that `run` and `serve` use, so the
 /// client can list them and load them again.
 #[derive(Args, Debug)]
 pub(crate) struct AcpArgs {
@@ -301,7 +301,7 @@ pub(crate) struct AcpArgs {
     #[command(flatten)]
     pub(crate) options: OptionArgs,
 
-    /// A shape of the updates other than the default: `seed` is that of the OpenHands CLI
+    /// A variant of the updates: `seed` matches the OpenHands CLI
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
@@ -309,7 +309,7 @@ pub(crate) struct AcpArgs {
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// Log in to the agent in this terminal, and do nothing else
+    /// Log in to the agent in this terminal, then exit
     #[arg(long)]
     pub(crate) login: bool,
 
@@ -355,7 +355,7 @@ fn has_color() -> bool {
     !is_unwanted && !is_dumb
 }
 
-/// List the formats, which way they go, and their profiles
+/// List the formats, whether they can be read and written, and their profiles
 #[derive(Args, Debug)]
 pub(crate) struct FormatsArgs {
     /// Print one JSON object per line
@@ -365,15 +365,15 @@ pub(crate) struct FormatsArgs {
 
 /// Print the JSON Schema of the events of a format
 ///
-/// Types for other languages can be generated from it. The draft is 2020-12.
+/// Use it to generate types for other languages. It follows JSON Schema draft 2020-12.
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArgs {
-    /// The format: linkspan, the canonical events, or thread
+    /// The format: `linkspan` (the canonical events) or `thread`
     #[arg(long, value_name = "FORMAT", default_value = formats::registry::CANONICAL)]
     pub(crate) format: String,
 }
 
-/// List the engines: what is installed, which version, and how to get the rest
+/// List the engines: which are installed, their versions, and how to get the others
 #[derive(Args, Debug)]
 pub(crate) struct EnginesArgs {
     /// Print one JSON object per line
@@ -386,8 +386,8 @@ pub(crate) struct EnginesArgs {
 
 /// Print every setting and where its value came from
 ///
-/// Later ones win: defaults, the config file, environment variables, flags. Values of an agent's
-/// environment are not printed, because they may be secrets.
+/// Flags override environment variables, which override the config file, which overrides the
+/// defaults. Values of an agent's environment are not printed, because they may be secrets.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArgs {
     /// Print one JSON object per line
@@ -400,7 +400,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ConfigFile {
-    /// The config file; else the one that `LINKSPAN_CONFIG` names, else the user's own
+    /// The config file; by default `LINKSPAN_CONFIG`, or else the user's own
     #[arg(long = "config", value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -411,7 +411,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: Shell,
 }
 
-/// Print the manual page, of the program or of one command
+/// Print the manual page of the program or of one command
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
     pub(crate) command: Option<String>,

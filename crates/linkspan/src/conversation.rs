@@ -21,7 +21,7 @@ use runner::{
 };
 use tokio::sync::Notify;
 
-/// What a conversation is held with, and under which conditions.
+/// The engine and the options of a conversation.
 #[derive(Clone, Debug)]
 pub struct ConversationConfig {
     /// As in `linkspan run --engine`.
@@ -109,7 +109,7 @@ pub struct Conversation {
     journal: Option<Arc<dyn Journal>>,
     /// From the first run on.
     worker: Option<Worker>,
-    /// The agent was started with permissions that do not hold any more.
+    /// The agent was started with permissions that no longer apply.
     is_stale: bool,
     resume: Option<String>,
     aborting: Arc<Notify>,
@@ -177,7 +177,7 @@ impl Conversation {
         self.unsent.push(text.into());
     }
 
-    /// Later runs use another model; false when the agent that is there cannot change it.
+    /// Sets the model of later runs; false if the running agent cannot change it.
     pub fn set_model(&mut self, model: &str) -> bool {
         self.config.options.model = Some(model.to_owned());
         let agent = self.worker.as_mut().and_then(Worker::agent_mut);
@@ -227,7 +227,7 @@ impl Conversation {
         if std::mem::take(&mut self.is_stale)
             && let Some(mut agent) = self.worker.as_mut().and_then(Worker::take_agent)
         {
-            // It has to be gone before another agent resumes its session.
+            // It must have exited before another agent resumes its session.
             agent.step_to_end().await;
         }
         match self.worker.as_mut().and_then(Worker::agent_mut) {

@@ -14,7 +14,7 @@ use runner::RecordingError;
 
 /// Bytes asked of the input at once: few system calls, and it stays in the cache while it is parsed.
 const READ_SIZE: usize = 64 * 1024;
-/// What the output buffer may keep between two reads; a huge line gives its memory back.
+/// The capacity that the output buffer keeps between two reads; memory for a huge line is released.
 const OUT_KEPT: usize = 1024 * 1024;
 
 /// The format of the input is detected from its first frames.
@@ -53,10 +53,10 @@ pub struct Report {
 /// Why a conversion stopped. What was read before is converted and written all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such format or profile, or it does not go this way.
+    /// The format or profile does not exist, or does not support this direction.
     #[error(transparent)]
     Format(#[from] registry::Error),
-    /// The format of the input cannot be told by its first frames.
+    /// The format of the input cannot be detected from its first frames.
     #[error("{}", detect_failed(.0))]
     Detect(DetectError),
     /// The input failed.
@@ -109,12 +109,12 @@ pub fn convert(
     read.map(|()| conversion.report())
 }
 
-/// Reads as much of `input` as it takes to tell its format; what was read is handed back.
+/// Reads enough of `input` to detect its format, and returns the bytes that were read.
 pub fn recognise(input: &mut dyn Read) -> Result<(&'static Format, io::Cursor<Vec<u8>>), Error> {
     Ok(runner::recognise(input)?)
 }
 
-/// Hands over the bytes of `input` as they come; `take` has all the time it wants.
+/// Passes the bytes of `input` to `take` as they arrive; `take` may be slow.
 pub fn each_chunk(
     input: &mut dyn Read,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,

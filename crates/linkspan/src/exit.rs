@@ -17,7 +17,7 @@ use crate::suggestions;
 /// The part of `--help` about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0    done, also when the converted run failed or the reader of the output went away
+  0    success, even if the converted run failed or the reader of the output closed it
   2    bad usage, a bad config, or an unknown format or profile
   3    the input could not be read or the output could not be written
   130  interrupted";
@@ -25,35 +25,35 @@ Exit codes:
 /// The part of `run --help` about exit codes.
 pub(crate) const RUN_HELP: &str = "\
 Exit codes:
-  0    the run was completed, or the reader of the output went away
+  0    the run completed, or the reader of the output closed it
   1    the run failed, or the agent could not be started
   2    bad usage, a bad config, or an unknown engine, format or profile
   3    the input could not be read or the output could not be written
-  4    the model refused, or a limit of turns, tokens or money was reached
+  4    the model refused, or a limit on turns, tokens or cost was reached
   5    the session is in use, and `--no-wait` was given
   130  the run was aborted";
 
 /// The part of `exec --help` about exit codes.
 pub(crate) const EXEC_HELP: &str = "\
 Exit codes:
-  0    the turn was completed, or the reader of the output went away
+  0    the turn completed, or the reader of the output closed it
   1    the turn failed, or the agent could not be started
-  2    bad usage, a bad config, or something that the engine cannot keep
+  2    bad usage, a bad config, or a flag that the engine does not support
   3    the input could not be read or the output could not be written";
 
 /// The part of `serve --help` about exit codes.
 pub(crate) const SERVE_HELP: &str = "\
 Exit codes:
-  0    stopped by a signal, or by the end of stdin if that was asked for
-  2    bad usage, a bad config, or what it serves would be open to all
-  3    it cannot listen, or cannot use the data directory, the token or the certificate";
+  0    stopped by a signal, or by the end of stdin with `--until-stdin-closes`
+  2    bad usage, a bad config, or an address that needs TLS
+  3    the address, the data directory, the token or the certificate cannot be used";
 
 /// The part of `stdio --help` about exit codes.
 pub(crate) const STDIO_HELP: &str = "\
 Exit codes:
-  0    stdin has ended, the reader of the output went away, or stopped by a signal
+  0    stdin ended, a signal stopped it, or the reader of the output closed it
   2    bad usage, a bad config, or an unknown format or profile
-  3    the journal cannot be used";
+  3    the journal failed after it was opened";
 
 /// The part of `doctor --help` about exit codes.
 pub(crate) const DOCTOR_HELP: &str = "\
@@ -159,10 +159,10 @@ impl Failure {
         }
     }
 
-    /// Says what there is to say on stderr.
+    /// Prints the failure to stderr.
     pub(crate) fn report(self) -> ExitCode {
         match self {
-            // `linkspan … | head` is no error.
+            // `linkspan … | head` is not an error.
             Self::BrokenPipe => ExitCode::SUCCESS,
             Self::Silent(code) => ExitCode::from(code.number()),
             Self::Message {
@@ -307,7 +307,14 @@ mod tests {
     #[test]
     fn the_manual_and_the_help_list_the_same_codes() {
         let manual = include_str!("../../../docs/cli.md");
-        let all = [HELP, RUN_HELP, SERVE_HELP, STDIO_HELP, DOCTOR_HELP];
+        let all = [
+            HELP,
+            RUN_HELP,
+            EXEC_HELP,
+            SERVE_HELP,
+            STDIO_HELP,
+            DOCTOR_HELP,
+        ];
         for line in all.iter().flat_map(|it| it.lines().skip(1)) {
             let (code, meaning) = line.trim().split_once(' ').unwrap();
             let row = format!("| `{code}` | {} |", meaning.trim());

@@ -18,7 +18,7 @@ fn ago_at(then: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
         0..MINUTE => "just now".to_owned(),
         MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
         HOUR..DAY => format!("{} h ago", seconds / HOUR),
-        // Also what a clock that went wrong has put into the future.
+        // Also times in the future, which a wrong clock can cause.
         _ => date(then, zone),
     }
 }

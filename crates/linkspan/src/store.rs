@@ -19,7 +19,7 @@ use crate::exit::{self, Code, Failure, chain, printable};
 
 /// Characters from either end of an id that are enough, if no other has them there.
 pub(crate) const MIN_PART: usize = 6;
-/// Ids that are named when several are meant.
+/// How many ids are listed if a part of an id is ambiguous.
 const MAX_NAMED: usize = 5;
 /// Between two reports on an upgrade that takes long.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
@@ -205,7 +205,7 @@ impl StderrNotes {
         }
     }
 
-    /// Nothing for what is over at once.
+    /// Prints nothing for operations that finish quickly.
     fn upgrading(&mut self, done: u64, total: u64) {
         let reported_at = self.reported_at.get_or_insert_with(Instant::now);
         if reported_at.elapsed() < REPORT_INTERVAL {

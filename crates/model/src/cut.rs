@@ -1,4 +1,4 @@
-//! Shortening strings that are too long to be kept whole: where they may be cut, and how they say so.
+//! Shortening strings that are too long to keep: where they may be cut, and how the cut is marked.
 
 /// What stands at the end of a string that was shortened.
 pub fn cut_mark(n_missing: usize) -> String {

@@ -26,7 +26,7 @@ use crate::thread::Conversation;
 
 /// Events that wait for the caller; beyond them the endpoint is not read.
 const MAX_EVENTS: usize = 16;
-/// Bytes of an answer; what is longer is no answer to a prompt.
+/// The maximum size of an answer, in bytes; anything longer cannot be an answer to a prompt.
 const MAX_STREAM: usize = 256 << 20;
 /// Bytes of an answer that is not streamed.
 const MAX_WHOLE: usize = 32 << 20;
@@ -79,7 +79,7 @@ struct Exchange {
     events: mpsc::Sender<CallEvent>,
 }
 
-/// What an attempt came to, unless it failed for good.
+/// The result of an attempt, unless it failed permanently.
 enum Attempt {
     Answered,
     /// The endpoint does not know the response that the short request continues.
@@ -351,7 +351,7 @@ impl Exchange {
     }
 }
 
-/// Longer every time, and never the same for all who wait.
+/// Exponential backoff with jitter, so that waiting clients do not retry in step.
 fn pause(n_retries: u32) -> Duration {
     // Bounded, because the multiplication panics on overflow.
     let doubled = FIRST_PAUSE * 2_u32.saturating_pow(n_retries.min(16));

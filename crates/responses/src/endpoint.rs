@@ -275,7 +275,7 @@ fn read(path: &PathBuf) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// An address without what may be a secret in it: who is asked, and for what.
+/// A URL without its possible secrets: only the scheme, the host and the path.
 fn plain(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));

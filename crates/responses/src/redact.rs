@@ -7,7 +7,7 @@ use memchr::memmem;
 
 /// What is shown instead of each byte.
 const MASK: u8 = b'*';
-/// Shorter ones are no secrets, and would hide innocent text.
+/// Shorter values are not secrets, and redacting them would hide innocent text.
 const MIN_SECRET: usize = 8;
 /// What the name of a header has in it when its value is a secret.
 const SECRET_NAMES: &[&str] = &[
@@ -43,7 +43,7 @@ impl Redactor {
         }
     }
 
-    /// What may be shown of what has come.
+    /// The part of the input so far that may be shown.
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         let mut all = std::mem::take(&mut self.held);
         all.extend_from_slice(chunk);

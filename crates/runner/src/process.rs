@@ -159,7 +159,7 @@ impl Process {
         if let Some(exit) = self.exit {
             return exit;
         }
-        // Asked for before the wait, because afterwards the child has no id any more.
+        // Read before the wait, because afterwards the child no longer has an id.
         let group = self.pid();
         let exit = self.child_exit().await;
         // Elsewhere the group is all that can be found.

@@ -74,7 +74,7 @@ pub(crate) struct Repeats {
 #[derive(Debug, Default)]
 struct Known {
     requests: HashMap<RequestKey, Request>,
-    /// The oldest first. What is not in the map under its number any more is passed over.
+    /// Oldest first. Entries that are no longer in the map under their number are skipped.
     order: VecDeque<(RequestKey, u64)>,
     n_requests: u64,
 }

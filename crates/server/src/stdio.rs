@@ -31,7 +31,7 @@ use crate::ws::client::{Client, CloseReason, Disconnected, LAST_WORDS, Received,
 use crate::ws::client_format::ClientFormat;
 use crate::ws::subscriptions::Interest;
 
-/// The version of this protocol. A client that does not know it has to say so.
+/// The version of this protocol. A client that does not know it must report that.
 const PROTOCOL: u32 = 1;
 /// Controls that are read while the client does not take what is written.
 const MAX_WAITING: usize = 16;

@@ -96,7 +96,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// The user who started the program, or whoever has the first token.
+    /// The user who started the program, or anyone with the first token.
     pub(crate) fn user() -> Self {
         Self {
             key: None,

@@ -1,6 +1,6 @@
-// An ask: what the agent wants, and the ways to answer. It is settled once, by whoever is first.
+// An ask: what the agent wants, and the ways to answer. The first answer settles it.
 //
-// What is shown is what is allowed: to the letter and whole, or with the rest one click away.
+// What is shown is what is allowed: literally and completely, or with the rest one click away.
 
 import { isAnsweredHere, noteAnswer } from "../answered.js";
 import { serverNow } from "../api.js";
@@ -26,7 +26,7 @@ let answeredAt = -DOUBLE_CLICK;
 function answering(label, act, attributes = {}) {
   const node = h("button", { type: "button", ...attributes }, label);
   node.addEventListener("click", (it) => {
-    // A key, or a program, makes a click that counts none.
+    // A click made by a key or a program has a count of zero.
     const isAgain = it.detail > 1 || (it.detail === 1 && performance.now() - answeredAt < DOUBLE_CLICK);
     if (!isAgain) act();
   });
@@ -150,7 +150,7 @@ function open(row, context, send) {
       null,
       h("b", null, HEADINGS[ask.kind] ?? "Allow this?"),
       " ",
-      // That it is a question or a plan has just been said.
+      // The heading already says that it is a question or a plan.
       ask.kind === "permission" && h("span", { class: "tool-name" }, visible(toolName(ask.tool))),
     ),
   );

@@ -44,7 +44,7 @@ export function unfold(node, isOpen) {
   if (node.open !== isOpen) node.open = isOpen;
 }
 
-/** Something folded that nobody has to remember. @param {string} label @param {() => Element} make */
+/** A collapsible part whose state is not remembered. @param {string} label @param {() => Element} make */
 export function aside(label, make) {
   const node = h("details", { class: "aside" }, h("summary", null, h("b", null, label)));
   node.addEventListener("toggle", () => {
@@ -112,7 +112,7 @@ export function tall(node) {
   return frame;
 }
 
-/** Whoever allows something has to know that there is more of it. @param {string} text @param {number} max */
+/** Marks the cut, so that nobody allows more than they see. @param {string} text @param {number} max */
 function short(text, max) {
   return text.length > max ? `${text.slice(0, max)} … ${plural(text.length - max, "more character")} not shown` : text;
 }

@@ -52,7 +52,7 @@ impl AcpOptions {
     }
 }
 
-/// Who stands between the client and Claude Code.
+/// The program between the client and Claude Code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AcpContender {
     Linkspan,

@@ -1,4 +1,4 @@
-//! Who is measured: every writer of the table, and what bounds them from above and below.
+//! The contenders: every writer of the table, and the programs that bound them from above and below.
 
 use std::{
     fs,

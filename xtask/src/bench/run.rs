@@ -115,7 +115,7 @@ pub(super) fn run(options: &RunOptions) -> Result<()> {
     print(&table::starts(options, &starts, steal.share()?))
 }
 
-/// What the agent says when nobody stands between.
+/// The agent's output without a program in between.
 fn record(stage: &RunSetup, recording: &Path) -> Result<()> {
     print_line("recording");
     fs::create_dir_all(recording.parent().context("a file is in a folder")?)?;
@@ -145,7 +145,7 @@ fn stream(stage: &RunSetup, agent: &Path, options: &RunOptions) -> Result<Vec<St
         .collect())
 }
 
-/// A faster run that left something out is none.
+/// A faster run that left something out does not count.
 fn whole(sample: RunSample, options: &RunOptions) -> Result<RunSample> {
     let n_pieces = sample.n_pieces;
     ensure!(

@@ -32,7 +32,7 @@ use crate::{
     report::print_line,
 };
 
-/// Until a server that was just started, or left alone, does nothing any more.
+/// How long a server needs to become idle after its start or a load.
 const SETTLE: Duration = Duration::from_millis(700);
 /// Clients that do nothing.
 const IDLE_CLIENTS: usize = 1000;

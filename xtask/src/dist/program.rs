@@ -111,7 +111,7 @@ fn zig_build(platform: &Platform, folders: &Folders) -> Result<PathBuf> {
     Ok(target_dir()?.join(platform.triple).join("shipped/linkspan"))
 }
 
-/// The folders of this machine are nobody's affair, and would make other bytes of the same sources.
+/// The paths of this machine are private, and would make the build irreproducible.
 fn remapped() -> Result<String> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));

@@ -41,7 +41,7 @@ pub(super) struct Built {
     pub(super) files: Installed,
 }
 
-/// The files of the wheel that are no Python.
+/// The files of the wheel other than Python modules.
 pub(super) struct Installed {
     pub(super) program: Vec<u8>,
     /// Manual pages and completions, by their paths below `share`.

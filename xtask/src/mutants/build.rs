@@ -127,7 +127,7 @@ impl TreeCopy {
                 continue;
             }
             let Ok(mut bytes) = fs::read(from) else {
-                continue; // It is deleted, which git has not been told.
+                continue; // It was deleted, but git does not know that yet.
             };
             if let Some(source) = sources.iter().find(|it| it.file == file) {
                 let kept = |id: usize| !refused.contains(&id);

@@ -13,7 +13,7 @@ impl Connection {
         let can = engine.map(|it| it.capabilities).unwrap_or_default();
         let has_terminal = self.shared.client.auth.terminal;
         let login = engine.and_then(|it| Some((it, it.login.as_ref()?)));
-        // Clients take a method that is offered for one that has to be used.
+        // Clients treat an offered login method as a required one.
         let login = login.filter(|it| !self.is_logged_in(it.0, it.1));
         wire::Initialized {
             protocol_version: wire::VERSION,

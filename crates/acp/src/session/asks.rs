@@ -83,7 +83,7 @@ impl Session {
         } else if let Some(at) = self.asks.written.iter().position(|it| it.ask == id) {
             self.lines.extend(self.asks.written.swap_remove(at).line);
         } else {
-            // The agent must not wait for an answer that cannot come.
+            // The agent must not wait for an answer that will never arrive.
             let message = "no one could be asked".to_owned();
             return self
                 .core
@@ -132,7 +132,7 @@ impl Session {
     }
 }
 
-/// What an answer to a request for permission means; no answer is no permission.
+/// What an answer to a permission request means; no answer means no permission.
 fn answer(result: Option<&Value>) -> Answer {
     let chosen = result.and_then(|it| it["outcome"]["optionId"].as_str());
     let input = None;

@@ -96,12 +96,12 @@ impl Session {
         turn.is_cancelled = true;
         match self.core.cancel() {
             Cancelled::NotBegun => self.end_turn(CANCELLED),
-            // It is answered by the end of its run, or when the agent is there.
+            // It is answered when its run ends, or once the agent has started.
             Cancelled::Stopping | Cancelled::Starting => (),
         }
     }
 
-    /// What a fork begins with. While it is written, there is nothing whole to read.
+    /// The history that a fork begins with. During a run it is incomplete and cannot be read.
     pub(super) fn branch(&self) -> Result<String, Error> {
         match (&self.turn, self.core.resume()) {
             (Some(_), _) => Err(at_work()),
@@ -129,7 +129,7 @@ impl Session {
     async fn replay_history(&mut self) -> Result<(), Error> {
         self.flush_text();
         self.send().await;
-        // The history is read from the journal, so all of it has to be there.
+        // The history is read from the journal, so all of it must be stored first.
         self.core.worker.log_mut().flush().await;
         let journal = self.shared.journal().await;
         let config = self.core.config();

@@ -106,7 +106,7 @@ impl Reader for Linkspan {
     }
 
     fn end(&mut self, _: &End, sink: &mut dyn Sink) {
-        // How a process ended says nothing here: the file's own events would have said it.
+        // The exit of a process is ignored here: the file's own events would contain it.
         lost(&mut self.lifecycle, &mut FrameContext::new(sink));
     }
 

@@ -203,7 +203,7 @@ fn end_without_result(reader: &mut impl MessageReader, cx: &mut FrameContext<'_>
     let mut missing = missing_end(reader, end);
     let refusal = reader.lifecycle().session.refusal.take();
     if let Some(refusal) = refusal.filter(|_| !missing.is_aborted()) {
-        // A session that was refused cannot be resumed, so none is bound.
+        // A refused session cannot be resumed, so it is not bound.
         missing.fail_with(refusal);
     } else {
         cx.because(missing.why, |cx| reader.lifecycle().bind_expected(cx));

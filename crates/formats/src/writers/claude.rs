@@ -43,7 +43,7 @@ pub(crate) struct Claude {
     calls: Vec<ClaudeCall>,
     /// Calls whose denial was a line of its own.
     denied: Vec<ItemId<'static>>,
-    /// Sub-agents whose start this writer told.
+    /// Sub-agents whose start was written.
     agents: Vec<ItemId<'static>>,
     plans: ClaudePlans,
     pending: Option<Pending>,
@@ -56,7 +56,7 @@ pub(crate) struct Claude {
     losses: Losses,
 }
 
-/// What the agent has told of its session.
+/// What the agent has reported about its session.
 #[derive(Clone, Debug, Default)]
 struct KnownSession {
     native: String,
@@ -205,7 +205,7 @@ impl Claude {
         }
     }
 
-    /// What a call used is told in the frame of its first message.
+    /// The usage of a model call is written with its first message.
     fn attach_call(&mut self, group: &str) {
         let frame = self.lines.frame();
         if let Some(call) = &mut self.call
@@ -242,7 +242,7 @@ impl Claude {
 
     fn settled(&mut self, settled: &model::AskSettled<'_>, out: &mut Vec<u8>) {
         if self.live.is_some() {
-            // The client is told when a question that it was asked is gone.
+            // The connection itself notifies the client of a withdrawn question.
             return;
         }
         match settled.decision {

@@ -205,7 +205,7 @@ impl OpenHands {
         }
     }
 
-    /// Nothing is waited for any more.
+    /// No ask is open any longer.
     fn run_on(&mut self, out: &mut Vec<u8>) {
         self.is_denied = false;
         if self.n_asks == 0 && self.profile != OpenHandsProfile::Message {

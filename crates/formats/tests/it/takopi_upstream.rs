@@ -50,7 +50,7 @@ struct Exception {
 const EXCEPTIONS: &[Exception] = &[
     Exception {
         name: "claude_stream_json_session.jsonl",
-        reason: "The file holds two sessions. Takopi stops reading after the first `result`; here every run has its own `started` and `completed`.",
+        reason: "The file contains two sessions. Takopi stops reading after the first `result`; here every run has its own `started` and `completed`.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"},"title":"claude-sonnet-4-5-20250929","meta":{"cwd":"/home/alex/demo-project","tools":["Task","Bash","Read","Edit","Write","WebFetch","WebSearch"],"permissionMode":"default","output_style":"default","apiKeySource":"ANTHROPIC_API_KEY","mcp_servers":[{"name":"github","status":"connected"},{"name":"sentry","status":"error"}]}}
             {"type":"action","engine":"claude","action":{"id":"toolu_01BASH_LS_EXAMPLE","kind":"command","title":"ls","detail":{"name":"Bash","input":{"command":"ls","timeout":600000}}},"phase":"started"}
@@ -64,7 +64,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: result missing duration_api_ms",
-        reason: "Takopi drops a whole line for one missing field and then reports a missing result; here the line counts with what it has.",
+        reason: "Takopi drops a whole line because one field is missing, and then reports a missing result; here the fields that are present are used.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"},"title":"m1","meta":{"cwd":"/w","tools":["Bash"],"permissionMode":"default","output_style":"default","apiKeySource":"none","mcp_servers":[]}}
             {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"s1"},"usage":{"total_cost_usd":0.5,"duration_ms":10,"num_turns":1,"usage":{"input_tokens": 1, "output_tokens": 2}}}
@@ -80,7 +80,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: no init rc1 resume",
-        reason: "The agent never named its session. Both fall back on the one that was asked for; here it is also told as `started`, because every run has one.",
+        reason: "The agent never named its session. Both fall back to the requested session; here there is also a `started` for it.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"}}
             {"type":"action","engine":"claude","action":{"id":"claude.note.1","kind":"warning","title":"claude failed (rc=1).","detail":{}},"phase":"completed","ok":false,"message":"claude failed (rc=1).","level":"warning"}
@@ -104,7 +104,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: second init different",
-        reason: "Takopi warns and goes on as if nothing had happened; here the run fails, and what follows is a run of its own.",
+        reason: "Takopi warns and continues as if nothing had happened; here the run fails, and what follows is a separate run.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"},"title":"m1","meta":{"cwd":"/w","tools":["Bash"],"permissionMode":"default","output_style":"default","apiKeySource":"none","mcp_servers":[]}}
             {"type":"completed","engine":"claude","ok":false,"answer":"","resume":{"engine":"claude","value":"s1"},"error":"the agent changed its session from `s1` to `s2`"}
@@ -112,7 +112,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: result session differs",
-        reason: "Takopi resumes another session than it started; here the run fails, and the token stays that of `started`.",
+        reason: "Takopi returns the resume token of a session other than the one it started; here the run fails, and the token stays that of `started`.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"},"title":"m1","meta":{"cwd":"/w","tools":["Bash"],"permissionMode":"default","output_style":"default","apiKeySource":"none","mcp_servers":[]}}
             {"type":"completed","engine":"claude","ok":false,"answer":"","resume":{"engine":"claude","value":"s1"},"error":"the agent changed its session from `s1` to `s9`"}
@@ -128,7 +128,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: last line w/o newline",
-        reason: "Takopi loses a last line without a line end; here it counts.",
+        reason: "Takopi loses a last line that does not end with a newline; here it is read.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"},"title":"m1","meta":{"cwd":"/w","tools":["Bash"],"permissionMode":"default","output_style":"default","apiKeySource":"none","mcp_servers":[]}}
             {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"s1"},"usage":{"total_cost_usd":0.5,"duration_ms":10,"duration_api_ms":8,"num_turns":1,"usage":{"input_tokens": 1, "output_tokens": 2}}}
@@ -136,7 +136,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: unknown block poisons msg",
-        reason: "Takopi drops a whole message for one block it does not know, tool calls included; here the other blocks count.",
+        reason: "Takopi drops a whole message, tool calls included, because of one unknown block; here the other blocks are used.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"},"title":"m1","meta":{"cwd":"/w","tools":["Bash"],"permissionMode":"default","output_style":"default","apiKeySource":"none","mcp_servers":[]}}
             {"type":"action","engine":"claude","action":{"id":"t1","kind":"command","title":"ls","detail":{"name":"Bash","input":{"command": "ls"}}},"phase":"started"}
@@ -145,7 +145,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: edit/write/read/etc",
-        reason: "Titles leave out the agent's working directory, `/w`; takopi leaves out the directory it runs in itself, which was another one.",
+        reason: "Titles omit the agent's working directory, `/w`; takopi omits its own working directory, which was a different one.",
         expect: expect![[r#"
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"},"title":"m1","meta":{"cwd":"/w","tools":["Bash"],"permissionMode":"default","output_style":"default","apiKeySource":"none","mcp_servers":[]}}
             {"type":"action","engine":"claude","action":{"id":"t0","kind":"file_change","title":"a.txt","detail":{"name":"Write","input":{"file_path": "/w/a.txt", "content": "x"},"changes":[{"path":"/w/a.txt","kind":"update"}]}},"phase":"started"}
@@ -177,7 +177,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "codex_exec_json_all_formats.jsonl",
-        reason: "The file goes on after `turn.completed`. Takopi stops reading there; here the second turn has its own `started` and `completed`.",
+        reason: "The file continues after `turn.completed`. Takopi stops reading there; here the second turn has its own `started` and `completed`.",
         expect: expect![[r#"
             {"type":"started","engine":"codex","resume":{"engine":"codex","value":"0199a213-81c0-7800-8aa1-bbab2a035a53"},"title":"Codex"}
             {"type":"action","engine":"codex","action":{"id":"turn_0","kind":"turn","title":"turn started","detail":{}},"phase":"started"}
@@ -205,7 +205,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "codex: no exit_code key",
-        reason: "Takopi drops a command without `exit_code`; here the line counts with what it has.",
+        reason: "Takopi drops a command without `exit_code`; here the fields that are present are used.",
         expect: expect![[r#"
             {"type":"started","engine":"codex","resume":{"engine":"codex","value":"th1"},"title":"Codex"}
             {"type":"action","engine":"codex","action":{"id":"turn_0","kind":"turn","title":"turn started","detail":{}},"phase":"started"}
@@ -215,7 +215,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "codex: web dup id",
-        reason: "A `web_search` has two ids. Takopi keeps the last, here the first counts, which is the one that other items are numbered by.",
+        reason: "A `web_search` has two ids. Takopi keeps the last one; here the first one is used, which is in the same sequence as the ids of other items.",
         expect: expect![[r#"
             {"type":"started","engine":"codex","resume":{"engine":"codex","value":"th1"},"title":"Codex"}
             {"type":"action","engine":"codex","action":{"id":"item_0","kind":"web_search","title":"q","detail":{"query":"q"}},"phase":"completed","ok":true}
@@ -224,7 +224,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "codex: no turn completed rc0",
-        reason: "Takopi takes an exit code of 0 for success; here a turn that was not completed is none.",
+        reason: "Takopi treats exit code 0 as success; here a turn without `turn.completed` is not a success.",
         expect: expect![[r#"
             {"type":"started","engine":"codex","resume":{"engine":"codex","value":"th1"},"title":"Codex"}
             {"type":"action","engine":"codex","action":{"id":"turn_0","kind":"turn","title":"turn started","detail":{}},"phase":"started"}

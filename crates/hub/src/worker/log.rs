@@ -286,7 +286,7 @@ impl SessionLog {
         matches!(self.store_all().await, Ok(true))
     }
 
-    /// The same; an error means that nothing will be stored any more.
+    /// The same; an error means that nothing more will be stored.
     async fn store_all(&mut self) -> Result<bool> {
         self.commit();
         let Some(log) = self.opened_mut() else {

@@ -20,13 +20,13 @@ pub(crate) struct OptionArgs {
 
     /// What the agent may do without asking, and what happens when it asks
     ///
-    /// The default of `run` is `ask` on a terminal and `listed` elsewhere, that of `acp` is `ask`.
+    /// The default is `ask` for `acp` and for `run` on a terminal, and `listed` for `run` elsewhere.
     #[arg(long, value_name = "MODE", value_parser = modes())]
     pub(crate) permissions: Option<Mode>,
 
-    /// A tool that may run without a question, by the agent's own name for it; may be repeated
+    /// A tool that may run without asking, by the agent's own name for it; may be repeated
     ///
-    /// These tools are the whole list: `allowed_tools` of the config does not add to it.
+    /// These tools are the complete list: they replace `allowed_tools` in the config.
     #[arg(long, value_name = "TOOL", value_parser = tool)]
     pub(crate) allow: Vec<String>,
 
@@ -34,11 +34,11 @@ pub(crate) struct OptionArgs {
     #[arg(long, value_name = "TOOL", value_parser = tool)]
     pub(crate) deny: Vec<String>,
 
-    /// How Claude Code writes, by the name of its output style
+    /// The output style of Claude Code, by name
     #[arg(long, value_name = "NAME")]
     pub(crate) output_style: Option<String>,
 
-    /// How much Codex says: low, medium or high
+    /// How much Codex writes: low, medium or high
     #[arg(long, value_name = "LEVEL")]
     pub(crate) verbosity: Option<String>,
 

@@ -20,18 +20,18 @@ In a program, with @anthropic-ai/claude-agent-sdk:
 Example:
   linkspan claude-sdk --engine codex --output-format stream-json --input-format stream-json";
 
-/// Run one prompt as `codex exec` does, for programs that start Codex
+/// Run one prompt like `codex exec`, for programs that start Codex
 ///
-/// The prompt is read from stdin, and ThreadEvents are written to stdout. Flags that only Codex can keep are
-/// handed on to Codex, and refused for any other engine.
+/// The prompt is read from stdin, and ThreadEvents are written to stdout. Flags that only Codex supports are
+/// passed on to Codex, and refused with any other engine.
 #[derive(Args, Debug, Default)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct ExecArgs {
-    /// Write ThreadEvents; without it a transcript is written
+    /// Write ThreadEvents instead of a transcript
     #[arg(long, alias = "experimental-json")]
     pub(crate) json: bool,
 
-    /// A setting of Codex; those of linkspan are `linkspan.engine`, `linkspan.permissions` and
+    /// A setting of Codex, or one of `linkspan.engine`, `linkspan.permissions` and
     /// `linkspan.allowed_tools`
     #[arg(short, long, value_name = "KEY=VALUE")]
     pub(crate) config: Vec<String>,
@@ -40,11 +40,11 @@ pub(crate) struct ExecArgs {
     #[arg(short, long)]
     pub(crate) model: Option<String>,
 
-    /// What the agent may do: look only, also change the working directory, or everything
+    /// What the agent may do: only read, also write in the working directory, or everything
     #[arg(short, long, value_name = "MODE")]
     pub(crate) sandbox: Option<Sandbox>,
 
-    /// Where the agent works; the current directory if not given
+    /// Where the agent works; by default the current directory
     #[arg(short = 'C', long = "cd", value_name = "DIR")]
     pub(crate) cd: Option<PathBuf>,
 
@@ -52,7 +52,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// Work outside of a Git repository, too; every engine does
+    /// Accepted for compatibility: no engine requires a git repository
     #[arg(long)]
     pub(crate) skip_git_repo_check: bool,
 
@@ -60,15 +60,15 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
 
-    /// Where the thread comes from; Codex only
+    /// The origin of the thread; Codex only
     #[arg(long, value_name = "SOURCE")]
     pub(crate) thread_source: Option<String>,
 
-    /// A program of access that the account takes part in; Codex only
+    /// The cyber access program that the account belongs to; Codex only
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) cyber_access_program: Option<String>,
 
-    /// A picture for the prompt; Codex only
+    /// An image for the prompt; Codex only
     #[arg(short, long, value_name = "FILE", global = true)]
     pub(crate) image: Vec<PathBuf>,
 
@@ -85,15 +85,15 @@ pub(crate) enum Sandbox {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExecCommand {
-    /// Resume a session, by the agent's own id or by the one that `linkspan sessions` lists
+    /// Resume a session, given by the agent's own id or the id from `linkspan sessions`
     Resume { id: String },
 }
 
 /// Run as the `claude` program of the Claude Agent SDK, with any engine
 ///
-/// The SDK starts it with the flags of Claude Code, and talks with it on stdin and stdout. The engine is that
-/// of `LINKSPAN_ENGINE`, else of `--engine`, else the default of the config. Flags that cannot be kept are
-/// refused by name; those that nobody knows are reported and ignored.
+/// The SDK starts it with the flags of Claude Code, and talks to it over stdin and stdout. The engine is
+/// `LINKSPAN_ENGINE`, or else `--engine`, that of the resumed session, or the default of the config. Flags
+/// that only Claude Code supports are refused; unknown flags are reported and ignored.
 #[derive(Args, Debug)]
 pub(crate) struct ClaudeSdkArgs {
     /// The flags of Claude Code, and `--engine ENGINE`

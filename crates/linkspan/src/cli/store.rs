@@ -54,7 +54,7 @@ Examples:
 /// Where the journal is.
 #[derive(Args, Debug)]
 pub(crate) struct DataDir {
-    /// Where sessions and tokens are kept; else `LINKSPAN_DATA_DIR`, else the user's own data directory
+    /// Where sessions and tokens are kept; by default `LINKSPAN_DATA_DIR`, or else the user's data directory
     #[arg(long = "data-dir", value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct DataDir {
 /// Handling of unanswered asks; overrides the config.
 #[derive(Args, Debug)]
 pub(crate) struct AskArgs {
-    /// Seconds after which an unanswered ask is answered by `--ask-default`; 0 means no timeout
+    /// Seconds after which an unanswered ask gets the answer in `--ask-default`; 0 means no timeout
     #[arg(long, value_name = "SECONDS")]
     pub(crate) ask_timeout: Option<String>,
 
@@ -82,7 +82,7 @@ pub(crate) struct KeepArgs {
     #[arg(long, value_name = "N")]
     keep_sessions: Option<String>,
 
-    /// Keep at most this much of all sessions, such as `2GiB`
+    /// Keep sessions up to this total size, such as `2GiB`
     #[arg(long, value_name = "BYTES")]
     keep_bytes: Option<String>,
 }
@@ -103,20 +103,20 @@ impl KeepArgs {
 ///
 /// Prints its address when it is ready, and on the first start the address of the page with its
 /// token. Anyone with a token can run agents here, so keep it secret. Ctrl-C aborts all runs and
-/// stops; a second one stops at once.
+/// stops the server; a second Ctrl-C stops it immediately.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Where to listen: an IP address and a port, of which 0 picks one, or `unix:PATH`
+    /// Where to listen: an IP address and a port (0 picks a free one), or `unix:PATH`
     ///
-    /// An address that other machines reach needs `--tls-cert` and `--tls-key`, or `--behind-proxy`. A
-    /// socket at PATH can be opened by you alone, so no token is asked for there.
+    /// An address that other machines can reach needs `--tls-cert` and `--tls-key`, or `--behind-proxy`.
+    /// Only you can open the socket at PATH, so it needs no token.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: ListenAddress,
 
     #[command(flatten)]
     pub(crate) data: DataDir,
 
-    /// The file with the token that opens everything; else the one in the data directory
+    /// The file with the admin token; by default the one in the data directory
     ///
     /// `LINKSPAN_TOKEN` gives the token itself, without a file.
     #[arg(long, value_name = "FILE")]
@@ -136,64 +136,64 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// TLS is terminated by a reverse proxy, and the port is not otherwise reachable
+    /// A reverse proxy terminates TLS, and the port cannot be reached in any other way
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) behind_proxy: bool,
 
-    /// Another address of the page, as browsers write it; may be repeated
+    /// Another address of the page, such as `https://agents.example.com`; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
 
-    /// A page of another origin that may use the API from a browser; may be repeated
+    /// Another origin whose pages may use the API from a browser; may be repeated
     ///
-    /// Its requests to `/ag-ui`, `/api` and `/ws` are let through and it may read the answers, with
-    /// a token like any other client. Write it as browsers do, such as `http://localhost:3000`.
+    /// Such a page may call `/ag-ui`, `/api` and `/ws` and read the responses, with a token like any
+    /// other client. Write the origin as browsers do, such as `http://localhost:3000`.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 
-    /// A directory that agents may work in, and below; may be repeated
+    /// Let agents work only in this directory and below; may be repeated
     ///
-    /// Without one, `admin` may name any directory; others may name those below the one that the server
-    /// was started in, and those of sessions and projects.
+    /// Without it, the role `admin` may use any directory; other roles may use the directory that the
+    /// server was started in, those of sessions and projects, and everything below them.
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
 
-    /// Print one JSON object to stdout once it listens, instead of words: where, and its process
+    /// When the server is listening, print its address and pid to stdout as one JSON object
     #[arg(long, alias = "json")]
     pub(crate) ready_json: bool,
 
-    /// Stop when stdin ends, as it does when the program that started this one is gone
+    /// Stop when stdin ends, which happens when the program that started the server exits
     #[arg(long)]
     pub(crate) until_stdin_closes: bool,
 
-    /// How the log on stderr is written: `text` or `json`
+    /// The format of the log on stderr: `text` or `json`
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<String>,
 
-    /// The least important lines of the log: `off`, `error`, `warn`, `info` or `debug`
+    /// The minimum level of the log: `off`, `error`, `warn`, `info` or `debug`
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,
 
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
 
-    /// Store longer texts shortened to about this, such as `64KiB`
+    /// Shorten longer texts to about this size when they are stored, such as `64KiB`
     #[arg(long, value_name = "BYTES")]
     pub(crate) cut_above: Option<String>,
 }
 
-/// Run agents for the program that starts this: JSON lines on stdin and stdout
+/// Run agents for another program, with JSON lines on stdin and stdout
 ///
-/// Controls go in, and replies, events and questions come out, as over the server's WebSocket; see
+/// Controls go in, and replies, events and asks come out, as over the server's WebSocket; see
 /// docs/stdio.md. The first line is `bridge.ready`. When stdin ends, all runs are aborted and the program
-/// exits. It uses the journal of `run` and `serve`, also while these run.
+/// exits. It shares the journal with `run` and `serve`, even while they are running.
 #[derive(Args, Debug)]
 pub(crate) struct StdioArgs {
     /// The format of the events
     #[arg(long, value_name = "FORMAT", default_value = "thread", value_parser = live_targets())]
     pub(crate) to: String,
 
-    /// A shape of the events other than the default; see `linkspan formats`
+    /// The profile, a variant of the format; see `linkspan formats`
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
@@ -231,9 +231,9 @@ fn address(text: &str) -> Result<ListenAddress, String> {
 
 fn roles() -> impl TypedValueParser<Value = Role> {
     let help = |role| match role {
-        Role::Watch => "Look at sessions",
-        Role::Prompt => "Also give prompts and stop runs",
-        Role::Approve => "Also answer what agents ask",
+        Role::Watch => "Read sessions",
+        Role::Prompt => "Also submit prompts and stop runs",
+        Role::Approve => "Also answer asks",
         Role::Admin => "Everything",
     };
     let names = Role::ALL.map(|it| PossibleValue::new(it.name()).help(help(it)));
@@ -241,16 +241,16 @@ fn roles() -> impl TypedValueParser<Value = Role> {
     PossibleValuesParser::new(names).try_map(move |it| find(&it).ok_or("there is no such role"))
 }
 
-/// Print the address of the page with its token, and make, list and revoke tokens
+/// Print the address of the page with its token, and create, list and revoke tokens
 ///
-/// A running server takes a new token at once and closes what a revoked one has opened.
+/// A running server accepts a new token immediately, and closes the connections of a revoked one.
 #[derive(Args, Debug)]
 pub(crate) struct TokenArgs {
-    /// Make a token that may do this, and print it; it is not shown again
+    /// Create a token with this role and print it; it is not shown again
     #[arg(long, value_parser = roles())]
     pub(crate) role: Option<Role>,
 
-    /// Revoke the token of this id
+    /// Revoke the token with this id
     #[arg(long, value_name = "ID", conflicts_with = "role")]
     pub(crate) revoke: Option<String>,
 
@@ -261,18 +261,18 @@ pub(crate) struct TokenArgs {
     #[command(flatten)]
     pub(crate) data: DataDir,
 
-    /// The file with the token that opens everything; else the one in the data directory
+    /// The file with the admin token; by default the one in the data directory
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// List sessions, the newest first, and remove old ones
+/// List sessions, newest first, and remove old ones
 ///
-/// `--prune` removes what is over the limits of the config's `[journal]` and of the `--keep-…` flags.
-/// A session that runs or has prompts waiting stays.
+/// `--prune` removes the sessions that exceed the limits in the config's `[journal]` and the
+/// `--keep-…` flags. A session that is running or has queued prompts is kept.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsArgs {
-    /// Only those with this word in their title, directory or id, as with `--text`
+    /// Only sessions with this word in their title, directory or id; the same as `--text`
     #[arg(conflicts_with = "text")]
     pub(crate) word: Option<String>,
 
@@ -280,23 +280,23 @@ pub(crate) struct SessionsArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// How many
+    /// The maximum number of sessions
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
     pub(crate) limit: u32,
 
-    /// Only those of this engine
+    /// Only sessions of this engine
     #[arg(short, long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 
-    /// Only those in this state
+    /// Only sessions in this state
     #[arg(long, value_parser = states())]
     pub(crate) state: Option<State>,
 
-    /// Only those with this text in their title, directory or id
+    /// Only sessions with this text in their title, directory or id
     #[arg(long)]
     pub(crate) text: Option<String>,
 
-    /// Remove the sessions that are over the limits, and say how many
+    /// Remove the sessions that exceed the limits, and print how many were removed
     #[arg(long, conflicts_with_all = ["word", "engine", "state", "text", "limit"])]
     pub(crate) prune: bool,
 
@@ -306,7 +306,7 @@ pub(crate) struct SessionsArgs {
     #[command(flatten)]
     pub(crate) file: ConfigFile,
 
-    /// Remove this session with all that is in it, by its id here or by the agent's own
+    /// Remove this session and everything in it, given by linkspan's id or the agent's own
     #[arg(long, value_name = "ID", conflicts_with_all = ["word", "json", "limit", "engine", "state", "text", "prune"])]
     pub(crate) remove: Option<String>,
 
@@ -324,25 +324,25 @@ fn states() -> impl TypedValueParser<Value = State> {
         let value = PossibleValue::new(it.name());
         match it {
             State::Idle | State::Running => value,
-            State::Queued => value.help("A prompt waits for its turn"),
+            State::Queued => value.help("Prompts are queued and no run is active"),
             State::Starting => {
-                value.help("A prompt was accepted and its agent has not printed anything yet")
+                value.help("A prompt was accepted, but its agent has not printed anything yet")
             }
-            State::Waiting => value.help("The agent has asked something"),
+            State::Waiting => value.help("The agent is waiting for an answer"),
         }
     };
     let names = PossibleValuesParser::new(State::ALL.map(value));
     names.try_map(|name| State::find(&name).ok_or("there is no such state"))
 }
 
-/// Write a session in any format, or play it as an agent
+/// Write a session in any format, or play it as a fake agent
 ///
-/// With `--as` it is an agent for the tests of other programs: it speaks the protocol of that agent, and says
-/// what the recording has, whatever it is asked. Nothing is stored.
+/// With `--as` it plays a recording in the protocol of that agent, whatever the prompts are, so that other
+/// programs can be tested without the real agent. Nothing is stored.
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// The session, by its id here or by the agent's own; the first characters will do. With `--as` also the
-    /// file of a recording, or the name of a bundled one
+    /// The session, given by linkspan's id or the agent's own, or by the first or last characters of it. With
+    /// `--as` it may also be a recording: a file, or the name of a bundled one
     pub(crate) id: String,
 
     /// The format of the output
@@ -353,11 +353,11 @@ pub(crate) struct ReplayArgs {
     #[arg(long = "as", id = "fake", value_name = "AGENT", conflicts_with_all = ["to", "profile"])]
     pub(crate) fake: Option<FakeAgent>,
 
-    /// How fast it is played with `--as`; 0 does not wait at all
+    /// The speed with `--as`: 1 is the original pace; 0, the default, plays without pauses
     #[arg(long, value_name = "N", default_value_t = f64::INFINITY, hide_default_value = true, value_parser = super::speed)]
     pub(crate) speed: f64,
 
-    /// A shape of the output other than the default; see `linkspan formats`
+    /// The profile, a variant of the format; see `linkspan formats`
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
@@ -368,7 +368,7 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) data: DataDir,
 
-    /// What the agent was started with, after `--`
+    /// The arguments of the fake agent, after `--`
     #[arg(last = true, value_name = "ARG", requires = "fake")]
     pub(crate) agent_args: Vec<String>,
 }
@@ -386,14 +386,14 @@ pub(crate) enum FakeAgent {
 
 /// Check the journal, the tokens, the config, the engines and the data directory
 ///
-/// Prints what it found, one line each: `ok`, `warn` or `problem`. Looking changes nothing, and a
-/// server may run meanwhile; every row of the journal is read.
+/// Prints one line for each finding: `ok`, `warn` or `problem`. It reads every row of the journal,
+/// changes nothing, and can be used while a server is running.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
     /// Copy the undamaged part of a damaged journal into a new one, and report what was lost
     ///
-    /// The old one is kept beside it, with the time in its name. The journal must not be in use. Runs
-    /// that a program left open when it died are closed as lost.
+    /// The old journal is kept beside it, with the time in its name. The journal must not be in use.
+    /// Runs that a program left open when it died are closed as lost.
     #[arg(long)]
     pub(crate) repair: bool,
 
@@ -404,7 +404,7 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) data: DataDir,
 
-    /// The file with the token that opens everything; else the one in the data directory
+    /// The file with the admin token; by default the one in the data directory
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ClaudeSdkArgs) -> Result<(), Failure> {
     })
 }
 
-/// The journal of all; one that cannot be used is no reason not to work.
+/// The shared journal; if it cannot be used, sessions are kept in memory.
 async fn open_journal(settings: &Settings) -> Arc<dyn Journal> {
     let cut = hub::truncation(settings);
     let opened = match store::folder(&DataDir { dir: None }) {

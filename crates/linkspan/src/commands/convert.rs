@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let progress = progress(&input, is_terminal);
     let config = WriterConfig {
         profile: args.profile.clone(),
-        // A recording is not live, and what is meant to pass must not be kept in a file.
+        // A recording is not live, and transient events must not end up in a file.
         // A transcript is watched on a terminal only.
         live: !input.is_regular()
             && !is_regular
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let report = match read {
         Ok(()) => conversion.end(&End::default()),
         Err(Error::Read(err)) => {
-            // What was read is whole; the output ends where the input broke.
+            // Everything read so far is intact; the output ends where the input broke off.
             conversion.end(&End::default()).ok();
             return Err(InputStream::failure(&input.name, &err));
         }

@@ -1,4 +1,4 @@
-//! `linkspan doctor`: what is right and what is wrong with everything linkspan stands on, in plain words.
+//! `linkspan doctor`: checks everything that linkspan depends on, and reports it in plain words.
 //!
 //! Looking changes nothing. `--repair` rescues what is whole of a damaged journal, keeps the old one, and
 //! closes the runs that dead programs left open.
@@ -48,7 +48,7 @@ struct Finding {
 #[serde(rename_all = "snake_case")]
 enum FindingLevel {
     Ok,
-    /// It works, and may not be meant.
+    /// It works, but may be unintended.
     Warn,
     /// Something does not work, or is lost.
     Problem,

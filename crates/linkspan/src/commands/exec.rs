@@ -1,8 +1,8 @@
 //! `linkspan exec`: the command line of `codex exec`, as `@openai/codex-sdk` uses it, in front of a run.
 //!
-//! One process per turn: the prompt on stdin, ThreadEvents on stdout. What only Codex has is handed on to
-//! Codex; for any other engine it is refused where its absence would be a wrong answer, and reported where it
-//! would not.
+//! One process per turn: the prompt on stdin, ThreadEvents on stdout. Flags that only Codex has are passed on
+//! to Codex. With any other engine a flag is refused if ignoring it would change the result, and otherwise
+//! reported and ignored.
 
 pub(super) mod settings;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<(), Failure> {
         && engine.is_some_and(|it| it.rules().is_none())
         && !is_recording
     {
-        // An agent knows sessions that are not kept here; a model has no others.
+        // An agent may know sessions that are not in the journal; a model cannot.
         let message = format!("no session matches `{}`", exit::printable(id));
         return Err(Failure::new(Code::Failed, message));
     }
@@ -51,14 +51,14 @@ pub(crate) fn run(args: &ExecArgs) -> Result<(), Failure> {
     run_args.options.effort = handed.effort;
     run_args.caller.agent_args = handed.args;
     if is_recording {
-        // It says the same in every turn.
+        // It plays the same turn every time.
         run_args.resume = None;
     }
     run_args.caller.prompt = Some(run::prompt::stdin()?);
     play(&run_args)
 }
 
-/// Whoever starts Codex means Codex, unless the user has chosen something else.
+/// A program that starts Codex gets Codex, unless the user has configured another default engine.
 fn default_engine(args: &RunArgs) -> Result<String, Failure> {
     let config = config::load(&args.file)?.config;
     let own = ENGINES.iter().find(|it| it.takes_exec_flags);
@@ -74,7 +74,7 @@ pub(super) fn play(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// The same in linkspan's own words.
+/// The same as arguments of `linkspan run`.
 pub(super) fn run_args(args: &ExecArgs, settings: &CodexSettings) -> RunArgs {
     let resume = args.command.as_ref().map(|it| match it {
         ExecCommand::Resume { id } => id.clone(),
@@ -119,18 +119,18 @@ pub(super) fn run_args(args: &ExecArgs, settings: &CodexSettings) -> RunArgs {
     }
 }
 
-/// What becomes of the flags that linkspan has no option for.
+/// How the flags that linkspan has no option for are handled.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HandedOn {
     /// For the command line of an agent that has these flags.
     args: Vec<String>,
     effort: Option<String>,
-    /// What is taken although it changes nothing, one line each.
+    /// Messages about accepted flags that have no effect, one line each.
     ignored: Vec<String>,
 }
 
 impl HandedOn {
-    /// `name` is that of the engine, for people.
+    /// `name` is the engine's name, for messages.
     fn new(
         args: &ExecArgs,
         settings: &CodexSettings,
@@ -142,7 +142,7 @@ impl HandedOn {
         {
             return Err(Failure::usage(
                 format!("`approval_policy` cannot be `{}`", exit::printable(policy)),
-                "nobody is there to answer; leave it out, or say `never`",
+                "nobody could answer; leave it out, or use `never`",
             ));
         }
         let mut it = Self::default();
@@ -169,7 +169,7 @@ impl HandedOn {
                 true => it.args.push(format!("--thread-source={source}")),
                 false => it
                     .ignored
-                    .push(format!("`--thread-source` means nothing to {name}")),
+                    .push(format!("`--thread-source` has no effect with {name}")),
             }
         }
         if let Some(effort) = &settings.effort {
@@ -177,7 +177,7 @@ impl HandedOn {
             match is_known || is_own {
                 true => it.effort = Some(effort.clone()),
                 false => it.ignored.push(format!(
-                    "`model_reasoning_effort` `{effort}` means nothing to {name}"
+                    "`model_reasoning_effort` `{effort}` has no effect with {name}"
                 )),
             }
         }
@@ -185,7 +185,8 @@ impl HandedOn {
             match setting.key() {
                 _ if is_own => it.args.push(format!("--config={}", setting.text)),
                 key if settings::MAY_BE_IGNORED.contains(&key) => {
-                    it.ignored.push(format!("`{key}` means nothing to {name}"));
+                    it.ignored
+                        .push(format!("`{key}` has no effect with {name}"));
                 }
                 key => return Err(not_kept(&exit::printable(key), name)),
             }
@@ -197,7 +198,7 @@ impl HandedOn {
 fn not_kept(what: &str, engine: &str) -> Failure {
     let engine = exit::printable(engine);
     Failure::usage(
-        format!("`{what}` cannot be kept by {engine}"),
+        format!("`{what}` is not supported by {engine}"),
         "leave it out, or choose the engine `codex` with `--config linkspan.engine=codex`",
     )
 }

@@ -180,7 +180,7 @@ impl WatchedRun {
                 self.worker.close();
             }
             Progress::LogLost(lost) => {
-                // Unlike in the server the run goes on: its user watches it here.
+                // Unlike in the server, the run continues: its user is watching it here.
                 recording::not_kept(&lost.error);
                 self.worker.stop_logging();
             }
@@ -263,7 +263,7 @@ impl WatchedRun {
         self.n_presses += 1;
         self.output.erase()?;
         if self.n_presses == 1 {
-            exit::print_line("\nlinkspan: stopping; once more kills it\n");
+            exit::print_line("\nlinkspan: stopping; a second signal kills it\n");
             self.worker.abort();
         } else {
             self.worker.kill();

@@ -239,7 +239,7 @@ async fn serve(
         () = stops.next() => (),
         () = optional(&mut stdin) => (),
     }
-    log.print("linkspan: stopping; once more leaves at once\n");
+    log.print("linkspan: stopping; a second signal stops at once\n");
     // An error means that it has ended by itself.
     tx.send(()).ok();
     tokio::select! {

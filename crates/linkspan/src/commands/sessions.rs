@@ -1,4 +1,4 @@
-//! `linkspan sessions`: what the journal holds, the newest first; and what it need not hold any more.
+//! `linkspan sessions`: lists the sessions in the journal, newest first, and removes old ones.
 
 use std::path::Path;
 use std::time::SystemTime;

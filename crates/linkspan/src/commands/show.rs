@@ -149,7 +149,7 @@ impl Pager {
         }
     }
 
-    /// Only what needs a shell gets one: it would not tell that a program is missing.
+    /// A shell is used only if needed, because it would hide that a program is missing.
     fn spawn(command: &str) -> io::Result<Self> {
         let is_plain = |it: char| it.is_alphanumeric() || " /.,_+=:-".contains(it);
         let mut process = if command.chars().all(is_plain) {
@@ -170,7 +170,7 @@ impl Pager {
 
     /// Writes to the pager and waits until it is left; how it ends is its own affair.
     fn feed<T>(mut self, write: impl FnOnce(Box<dyn Write>) -> T) -> T {
-        // Ctrl-C is the pager's to understand while it is there.
+        // While the pager runs, Ctrl-C belongs to it.
         ctrlc::try_set_handler(|| ()).ok();
         let pipe = self.0.stdin.take();
         let result = write(match pipe {

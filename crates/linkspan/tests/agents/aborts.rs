@@ -118,7 +118,7 @@ fn twice(test_env: &TestEnv) {
     test_env.wait_for_file("started");
     running.interrupt();
     let began = Instant::now();
-    running.wait_for_text("once more kills it");
+    running.wait_for_text("a second signal kills it");
     running.interrupt();
     running.end().ended("aborted", 130);
     assert!(

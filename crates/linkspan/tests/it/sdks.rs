@@ -50,7 +50,7 @@ fn exec_refuses_what_the_engine_cannot_keep() {
         &["exec", "--json", "-c", engine, "--output-schema", "f"],
         b"go",
     );
-    let expected = "linkspan: `--output-schema` cannot be kept by claude\n\nhint: leave it out, or choose \
+    let expected = "linkspan: `--output-schema` is not supported by claude\n\nhint: leave it out, or choose \
                     the engine `codex` with `--config linkspan.engine=codex`\nexit 2\n";
     assert_eq!(ran.shown(), expected);
 }
@@ -178,7 +178,7 @@ fn settings_are_kept_or_refused_by_name() {
         "`rewind_files` cannot be done with this engine"
     );
     let refused = host.ask(json!({"subtype": "initialize", "hooks": {"PreToolUse": []}}));
-    let expected = "`hooks` cannot be kept: linkspan cannot give hooks to replay:tools";
+    let expected = "`hooks` is not supported: linkspan cannot give hooks to replay:tools";
     assert_eq!(refused["error"], expected);
     // Nothing runs without them.
     host.prompt("go");

@@ -61,7 +61,7 @@ fn one_line_for_each_thing_and_no_secret_in_any() {
     let said = served.stop();
     assert!(!said.contains(SECRET), "{said}");
     assert!(!said.contains(&good), "{said}");
-    assert!(said.contains("linkspan: stopping; once more leaves at once\n"));
+    assert!(said.contains("linkspan: stopping; a second signal stops at once\n"));
     let line = |level: &str, message: &str, fields: Value| {
         let mut line = json!({ "level": level, "message": message });
         let fields = fields.as_object().unwrap().clone();
@@ -186,7 +186,7 @@ fn a_log_in_text_is_one_line_too_and_off_is_none() {
     let mut off = serve(&folder);
     off.env("LINKSPAN_LOG_LEVEL", "off");
     let said = Served::from(&mut off, &folder).stop();
-    assert_eq!(said, "linkspan: stopping; once more leaves at once\n");
+    assert_eq!(said, "linkspan: stopping; a second signal stops at once\n");
 }
 
 #[test]

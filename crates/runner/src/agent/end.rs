@@ -11,7 +11,7 @@ use crate::process::Escalation;
 impl Agent {
     /// When something has to be done although nothing happens.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        // No other limit matters any more: the escalation ends the agent in any case.
+        // No other limit matters now: the escalation ends the agent in any case.
         if let Some(ladder) = &self.stopping {
             return ladder.due();
         }

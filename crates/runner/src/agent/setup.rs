@@ -290,7 +290,7 @@ fn not_locked(session: &str, source: locks::Error) -> StartError {
     }
 }
 
-/// A recording takes its time, and an endpoint has limits of its own.
+/// A recording may take any time, and an endpoint has its own timeouts.
 fn without_timeouts(limits: Limits) -> Limits {
     Limits {
         start: None,

@@ -230,7 +230,7 @@ impl Source {
         }
     }
 
-    /// What has no process stops at the first step.
+    /// A source without a process stops at the first step of the escalation.
     pub(super) fn stop(&mut self, step: EscalationStep) {
         match self {
             Self::Process(it) => match step {

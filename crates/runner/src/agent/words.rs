@@ -70,7 +70,7 @@ impl Agent {
         framer.push(source.take_stdout(), &mut |frame| {
             newest::read(newest, &mut **reader, frame, &mut sink);
             if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
-                // Every protocol here is JSON, so bytes that are no text are no message.
+                // Every protocol here is JSON, so bytes that are not UTF-8 are not a message.
                 && let Ok(line) = std::str::from_utf8(data)
             {
                 dialogue.line(line, outbox);

@@ -72,7 +72,7 @@ enum StreamPhase {
 
 struct Seeking {
     number: u64,
-    /// What may belong to the run, if the next event says so.
+    /// Events that belong to the run only if the next event confirms it.
     events: VecDeque<Bytes>,
     /// A run has begun with the last event.
     is_candidate: bool,

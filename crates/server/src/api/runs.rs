@@ -151,7 +151,7 @@ pub(crate) async fn take(app: &App, caller: &Caller, fields: SubmitFields) -> Re
     Ok(submitted)
 }
 
-/// Refuses a reply to a recording: it would be played once more, as if it had answered.
+/// Refuses a reply to a recording, which would only be played again, as if it had answered.
 async fn check_recording(app: &App, submit: &Submit) -> Result<()> {
     let (Target::Session(id) | Target::Native(id) | Target::Fork(id) | Target::Own(id)) =
         &submit.target

@@ -33,7 +33,7 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What carries the messages of one client.
 pub(crate) trait Transport: Send {
-    /// Whether silence has to be told from the end by pings.
+    /// Whether pings are needed to detect a dead connection.
     const HAS_HEARTBEAT: bool;
     /// Whether a client that reads slowly is waited for. It then reads from the log what it has missed; any
     /// other is let go with its cursors.
@@ -58,14 +58,14 @@ pub(crate) enum Received {
     Unreadable(ApiError),
     /// A sign of life.
     Nothing,
-    /// Nothing can be read any more.
+    /// Nothing more can be read.
     Broken,
     /// No more controls will come.
     End,
     Gone,
 }
 
-/// The client cannot be reached any more.
+/// The client can no longer be reached.
 #[derive(Debug)]
 pub(crate) struct Disconnected;
 

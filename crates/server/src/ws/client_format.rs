@@ -43,7 +43,7 @@ impl ClientFormat {
         if self.format == registry::CANONICAL {
             // Sent as stored, without a copy.
             let line = delivered.bytes.slice(..event.len() - 1);
-            // The event holds its cursor, so that whoever has it has been told.
+            // The event contains its cursor, so a client that has the event knows its cursor.
             let cursor = Cursor::behind(delivered.seq, 1, 1);
             let messages = messages.map(|it| with_cursor(session, cursor, &text(it)).into());
             return Utf8Bytes::try_from(line)

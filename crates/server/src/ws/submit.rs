@@ -142,7 +142,7 @@ async fn last_session(app: &App, engine: Option<&str>, cwd: &str) -> Result<Opti
 pub(super) fn directory(cwd: Option<&str>) -> String {
     let path = cwd.map_or_else(env::current_dir, |it| Ok(it.into()));
     let path = path.and_then(|it| it.canonicalize());
-    // One that is not there has no sessions; the hub says so when it is to work there.
+    // A directory that does not exist has no sessions; the hub reports it when a run starts there.
     path.map_or_else(
         |_| cwd.unwrap_or_default().to_owned(),
         |it| it.to_string_lossy().into_owned(),

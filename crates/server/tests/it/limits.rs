@@ -297,13 +297,13 @@ async fn a_server_that_stops_waits_ten_seconds_for_clients() {
 fn the_manual_matches() {
     let manual = include_str!("../../../../docs/serve.md");
     for row in [
-        "| a request's body | 4 MiB, of an AG-UI client's 32 MiB |",
-        "| a message over the WebSocket, a prompt | 1 MiB |",
-        "| clients | 4096, of which 256 without a token, or a quarter of the files that the process may open if that is less |",
-        "| sessions that one socket follows one by one | 64 |",
+        "| a request's body | 4 MiB; 32 MiB from an AG-UI client |",
+        "| a WebSocket message, a prompt | 1 MiB |",
+        "| clients | 4096, of which at most 256 without a token, or a quarter of the files that the process may open if that is less |",
+        "| sessions that one WebSocket follows individually | 64 |",
         "| the TLS handshake, a request's head, its body | 5 s, 30 s, 30 s |",
-        "| silence | pinged every 20 s, dead after 60 s |",
-        "| a client that takes nothing of what is written to it | let go after 10 s |",
+        "| an idle WebSocket | pinged every 20 s, closed after 60 s without an answer |",
+        "| a client that stops reading | disconnected after 10 s |",
         "| shutdown | 10 s for clients, 20 s for runs |",
     ] {
         assert!(manual.contains(row), "docs/serve.md lacks: {row}");

@@ -37,7 +37,7 @@ for (const signal of SIGNALS) {
 }
 child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code ?? 1);
-  // Whoever waits for this process sees the same end.
+  // The parent process sees the same exit code or signal.
   for (const it of SIGNALS) process.removeAllListeners(it);
   process.kill(process.pid, signal);
   // Some signals do not end a Node.

@@ -21,7 +21,7 @@ export class Run {
     this.#client = client;
     this.#backend = backend;
     this.submitted = signal?.aborted ? Promise.reject(signal.reason) : backend.submit(prompt, idempotencyKey, signal);
-    // Whoever iterates, or awaits `submitted`, is told; a run that nobody looks at must not end the program.
+    // Iterating or awaiting `submitted` reports the error; an unobserved run must not crash the program.
     this.submitted.catch(() => {});
     signal?.addEventListener("abort", () => void this.abort().catch(() => {}), { once: true });
   }

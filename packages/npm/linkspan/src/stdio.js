@@ -61,7 +61,7 @@ export class Program {
       this.#words = (this.#words + text).slice(-MAX_WORDS);
       onStderr?.(text);
     });
-    // A program that is gone is told of by its exit.
+    // If the program has exited, its `exit` event reports that.
     child.stdin.on("error", () => {});
     const lines = new LineSplitter();
     child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ piece) => {

@@ -146,7 +146,7 @@ export class Subscription {
     clearTimeout(this.#timer);
     this.#events.signal?.removeEventListener("abort", this.#onAbort);
     const takers = this.#takers.splice(0);
-    // One consumer is told; whoever comes later finds the end.
+    // One consumer gets the error; later ones only see the end.
     if (error && takers.length > 0) takers.shift()?.reject(error);
     else this.#error = error;
     for (const it of takers) it.resolve({ value: undefined, done: true });

@@ -69,7 +69,7 @@ function connect(dial, query, { onOpen, onMessage, onLost }) {
   try {
     socket = dial.connect(query);
   } catch (cause) {
-    // An address that is none, or a page that may not open one.
+    // An invalid address, or a page that may not open a WebSocket.
     const error = new LinkspanError("no_websocket", `cannot open a WebSocket: ${String(cause)}`, { cause });
     queueMicrotask(() => lose(error));
     return end;
@@ -80,7 +80,7 @@ function connect(dial, query, { onOpen, onMessage, onLost }) {
     isOpen = true;
     heardAt = Date.now();
     beat = setInterval(() => {
-      // A machine that slept holds a connection that nobody else knows of.
+      // After sleep, the machine may hold a connection that the server has already dropped.
       if (Date.now() - heardAt < DEAD) send({ control: "echo" });
       else lose(unreachable("the connection is silent"));
     }, BEAT);
@@ -100,7 +100,7 @@ function connect(dial, query, { onOpen, onMessage, onLost }) {
     lose((await dial.refusal()) ?? unreachable("the server cannot be reached"));
   };
   socket.onclose = onClose;
-  // Of a connection that was refused, Node's WebSocket tells the error alone.
+  // For a refused connection, Node's WebSocket reports only the error.
   socket.onerror = () => void onClose({});
   return end;
 }
@@ -172,7 +172,7 @@ export function allSource(dial, query) {
         if (page.next === null || nPages >= MAX_PAGES) return follow();
         return send({ control: "sessions", limit: PAGE, after: page.next, requestId: "list" });
       }
-      // Before that, what comes is told again from the noted cursors.
+      // Events that arrive before that are sent again from the recorded cursors.
       if (isFollowing) deliver(message, receiver, isCanonical, (it) => it);
     };
     return connect(dial, query, {
@@ -200,7 +200,7 @@ export function deliver(message, receiver, isCanonical, name) {
     return receiver.onCaughtUp(sessionId, /** @type {Cursor} */ (cursor));
   }
   if (isCanonical) {
-    // What the bridge says beside an event would count as the event itself, by its cursor.
+    // A bridge message has the cursor of its event, and would be counted as that event.
     if (typeof seq === "number" && typeof session === "string") receiver.onValue(value, name(session), seq);
     return;
   }

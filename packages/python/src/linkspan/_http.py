@@ -76,7 +76,7 @@ class Server:
                     data.append(line[5:].removeprefix(b" "))
                 elif not line and data:
                     message = json.loads(b"\n".join(data))
-                    # The stream also says how far it has got, which is no event.
+                    # The stream also reports its position, which is not an event.
                     if "seq" in message:
                         yield message
                     data = []
@@ -242,7 +242,7 @@ class Follower:
         self._inbox.end(LinkspanError("closed", "the stream was closed"))
 
     def _connected(self, socket: socket.socket) -> bool:
-        # Noted before it is asked: whoever stops the thread in between finds the socket.
+        # Stored before the check, so that a concurrent `stop` finds the socket.
         self._socket = socket
         return not self._stopped.is_set()
 

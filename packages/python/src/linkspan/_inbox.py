@@ -31,7 +31,7 @@ class Inbox(Generic[T]):
             self._wake()
 
     def end(self, error: Exception) -> None:
-        """Nothing will be added any more: who takes more than there is gets this error."""
+        """End the inbox: once it is empty, taking from it raises this error."""
         with self._changed:
             if self._end is None:
                 self._end = error

@@ -88,7 +88,7 @@ class Program:
                 self._stdin.write(line.encode())
                 self._stdin.flush()
             except (OSError, ValueError):
-                # It has ended. The reader finds out how, and tells everybody who waits.
+                # It has exited. The reader finds out how, and notifies everyone who is waiting.
                 pass
         return reply
 
@@ -134,7 +134,7 @@ class Program:
                 return
 
     def _read(self) -> None:
-        """The reader: hand out what the child says until it says no more."""
+        """The reader: dispatch the child's lines until its output ends."""
         error: LinkspanError | None = None
         try:
             # A file of bytes is cut at `\n` alone; U+2028 and its kin may be in a text.

@@ -287,7 +287,7 @@ async def afinish(link: Link, reader: RunReader) -> None:
 
 
 def abandon(link: Link, reader: RunReader) -> None:
-    """Abort a run that nobody looks at any more."""
+    """Abort a run whose events are no longer read."""
     try:
         link.send("run.abort", sessionId=reader.session)
     except LinkspanError:

@@ -85,7 +85,7 @@ impl Client {
         let before = self.cpu()?;
         let long = self.prompt(&session, "[[lane:long]] count")?;
         let cpu = self.cpu()?.saturating_sub(before);
-        // A faster one that left something out is none.
+        // A faster run that left something out does not count.
         let n_pieces = long.n_pieces;
         ensure!(n_pieces == pieces, "{n_pieces} pieces came, not {pieces}");
         let pid = self.process.id();

@@ -26,6 +26,6 @@ pub(in crate::bench) fn find_guard(parent: u32) -> Option<Guard> {
         cpu: cpu(pid).ok()?,
         private_kilobytes,
     })
-    // A zombie has no memory any more.
+    // A zombie no longer has any memory.
     .filter(|it| it.private_kilobytes > 0)
 }

@@ -6,7 +6,7 @@ use crate::bench::table::{MAX_STEAL, align, goal, is_sure, median, range};
 
 /// How much more it may cost with ten times the clients: caches and luck, but no growth.
 const MAX_GROWTH: f64 = 1.3;
-/// Who waits longer for an event than another client starves.
+/// A client that waits longer than this after the first one counts as starved.
 const MAX_LAG_MILLIS: f64 = 1000.0;
 const MAX_ALONE_KILOBYTES: f64 = 25.0 * 1024.0;
 const MAX_CLIENT_KILOBYTES: f64 = 64.0;

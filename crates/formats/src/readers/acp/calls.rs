@@ -19,9 +19,9 @@ use crate::tools;
 use crate::wire::lenient::{Any, List};
 use crate::wire::scanner;
 
-/// Calls known at once; an agent that ends none loses the oldest.
+/// Maximum number of known calls; if an agent never ends any, the oldest is forgotten.
 const MAX_CALLS: usize = 1024;
-/// Calls remembered after their end, because some agents go on talking about them.
+/// Calls remembered after their end, because some agents still send updates about them.
 const MAX_ENDED: usize = 1024;
 /// Denied calls remembered until their end is reported.
 const MAX_DENIED: usize = 256;
@@ -148,7 +148,7 @@ impl Acp {
         self.lifecycle.notice(cx, notice);
     }
 
-    /// Adds what an update says to what is known, and tells it if it is worth telling.
+    /// Merges an update into the known call, and emits an event if it is worth one.
     pub(super) fn upsert<'c>(
         &mut self,
         cx: &mut FrameContext<'c>,

@@ -13,7 +13,7 @@ use model::ToolKind;
 use super::wire::Meta;
 use crate::tools;
 
-/// Longer words are no names.
+/// Longer words are not names.
 const MAX_NAME: usize = 64;
 
 impl<'c> Meta<'c> {

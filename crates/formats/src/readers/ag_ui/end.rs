@@ -86,7 +86,7 @@ impl AgUi {
         self.end_run(cx, ended);
     }
 
-    /// An end may stand alone at the start of a stream; behind another end it is none.
+    /// An end may stand alone at the start of a stream; directly after another end it is ignored.
     fn may_end(&mut self, cx: &mut FrameContext<'_>) -> bool {
         if self.lifecycle.has_ended() {
             self.lifecycle.unmapped(cx, "end of a run that has ended");

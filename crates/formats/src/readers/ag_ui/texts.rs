@@ -26,7 +26,7 @@ struct StreamingText {
     id: String,
     key: ItemId<'static>,
     is_thought: bool,
-    /// Nothing is added any more.
+    /// Nothing more is added.
     is_ended: bool,
     hidden: Option<EncryptedValue>,
 }

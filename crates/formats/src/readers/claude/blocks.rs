@@ -327,7 +327,7 @@ impl Claude {
             .raise_with_message(cx, Level::Error, "error", message);
     }
 
-    /// A failure of the model's API comes as an assistant's text, and is none.
+    /// A failure of the model's API arrives as assistant text, but is not one.
     fn api_error(&mut self, cx: &mut FrameContext<'_>, message: wire::Message<'_>) {
         let word = cx
             .extra

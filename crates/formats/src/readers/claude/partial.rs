@@ -284,7 +284,7 @@ impl Claude {
                 self.close_streamed(cx, &block);
             }
         }
-        // Later lines of the same response then take new ids: nothing of it streams any more.
+        // Later lines of the same response then take new ids, because none of it streams any longer.
         self.partials.now().response = None;
     }
 

@@ -183,7 +183,7 @@ impl Codex {
             return self.lifecycle.unmapped(cx, "another thread");
         }
         let how = match asked {
-            // A thread that was forked once says so whenever it is resumed.
+            // A thread that was once forked reports that each time it is resumed.
             Some(HostRequest::OldThread) => Binding::Resume,
             _ if thread.forked_from.0.is_some() => Binding::Fork,
             _ => Binding::Init,

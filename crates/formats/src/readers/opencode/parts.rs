@@ -97,7 +97,7 @@ impl OpenCode {
         self.growing.end(&id);
     }
 
-    /// Words that go on: shows what is new of them.
+    /// A text that continues: emits the new part.
     fn grow<'c>(&mut self, cx: &mut FrameContext<'c>, part: &Part<'c>, role: Role, delta: Any<'c>) {
         self.begin(cx);
         let Some(id) = part.id.0.clone().map(ItemId::new) else {
@@ -136,7 +136,7 @@ impl OpenCode {
         cx: &mut FrameContext<'c>,
         properties: &mut wire::Properties<'c>,
     ) {
-        // Pieces of other fields are no words of the message.
+        // Pieces of other fields are not part of the message text.
         let field = properties.field.as_deref();
         let (Some(id), Some("text") | None) = (properties.part_id.take(), field) else {
             return self.lifecycle.unmapped(cx, "piece of a part");

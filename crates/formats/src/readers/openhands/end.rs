@@ -47,7 +47,7 @@ impl OpenHands {
         self.lifecycle.start_run(cx, Cause::Prompt);
     }
 
-    /// The agent does something: what only looked like an end was none.
+    /// The agent is active again, so what looked like an end was not one.
     pub(super) fn work(&mut self, cx: &mut FrameContext<'_>) {
         if self.ending.as_ref().is_some_and(|it| it.is_certain) {
             self.finish_ending(cx);

@@ -68,7 +68,7 @@ impl OpenResponses {
         let (index, id) = (line.output_index.as_u64(), line.item_id.as_deref());
         let hosted = self.output.find(index, id, Some(OutputKind::Hosted));
         if hosted.is_some() {
-            return; // The item says it once more.
+            return; // The item repeats it.
         }
         let Some(text) = whole.text() else {
             return;

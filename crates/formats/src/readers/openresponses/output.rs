@@ -188,7 +188,7 @@ impl OpenResponses {
                 self.output.slots[at].key = Some(other.id().clone().into_owned());
                 self.lifecycle.open(cx, other);
             }
-            // Told when it is whole.
+            // Emitted once it is complete.
             OutputKind::Reasoning | OutputKind::Result | OutputKind::Compaction => cx.extra.clear(),
         }
     }

@@ -27,7 +27,7 @@ struct Speaker {
 }
 
 impl Speaker {
-    /// Some of its words are on the page, so it cannot be written whole any more.
+    /// Part of its text is already written, so it can no longer be written as a whole.
     fn has_spoken(&self) -> bool {
         self.was_interrupted || self.speech.has_begun()
     }

@@ -179,7 +179,7 @@ fn decision(settled: &AskSettled<'_>, open: &ThreadOpenAsk) -> String {
         let command = tools::classify(&open.ask.tool, Some(&input.by_ref()), None).command;
         let shown = command.as_ref().map_or(input.get().into(), Text::to_str);
         let block = fenced(&shown, &open.row.ask_id, "bridge.ask_settled");
-        text += &format!("\n\nChanged by whoever allowed it; this runs instead:\n\n{block}");
+        text += &format!("\n\nChanged on approval; this runs instead:\n\n{block}");
     }
     text
 }

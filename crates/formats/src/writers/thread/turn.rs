@@ -140,7 +140,7 @@ impl Turns {
     }
 
     /// A call's own id, unless it looks like one that was given out here. Codex counts from 0 again in
-    /// every process; what was `item_0` once more is counted on.
+    /// every process; a repeated `item_0` gets the next number instead.
     pub(super) fn own_id(&mut self, id: &str) -> String {
         match number(id) {
             // Kept as it is, so that a recording of Codex comes out with its own ids.

@@ -1,7 +1,7 @@
 //! The flags of Claude Code, as its SDK writes them: `--name=value`, `--name value` or `--name`.
 //!
-//! One table says what becomes of each. A flag that asks for something that linkspan cannot give is refused;
-//! one that nobody knows is reported and ignored, because every release of the SDK adds some.
+//! The tables below say how each flag is handled. A flag that asks for something that linkspan cannot do is
+//! refused; an unknown flag is reported and ignored, because every release of the SDK adds some.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub(crate) struct ClaudeFlags {
     pub(crate) is_continue: bool,
     pub(crate) is_fork: bool,
     pub(crate) mcp_servers: Vec<McpServer>,
-    /// The host talks with it, instead of giving it one prompt.
+    /// The host holds a dialogue, instead of giving one prompt.
     pub(crate) is_dialogue: bool,
     /// What is ignored, one line each.
     pub(crate) ignored: Vec<String>,
@@ -96,8 +96,8 @@ impl ClaudeFlags {
             };
             if REFUSED.contains(&name) {
                 return Err(Failure::usage(
-                    format!("`{name}` cannot be kept: only Claude Code itself can"),
-                    "leave it out; docs/sdks.md lists what can be kept",
+                    format!("`{name}` is not supported: only Claude Code itself has it"),
+                    "leave it out; docs/sdks.md lists the supported flags",
                 ));
             }
             if SWITCHES.contains(&name) {
@@ -138,7 +138,7 @@ impl ClaudeFlags {
             true => Ok(()),
             false => Err(Failure::usage(
                 format!("`{name}` cannot be `{}`", printable(value)),
-                format!("only `{expected}` can be kept"),
+                format!("only `{expected}` is supported"),
             )),
         };
         match name {
@@ -230,7 +230,7 @@ fn mcp_servers(value: &str) -> Result<Vec<McpServer>, Failure> {
             // A server inside of the host is called through messages that only Claude Code sends.
             Some(other) => {
                 return Err(Failure::usage(
-                    format!("the MCP server `{}` cannot be kept", printable(&name)),
+                    format!("the MCP server `{}` is not supported", printable(&name)),
                     format!(
                         "a server of the type `{}` is only for Claude Code",
                         printable(other)

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::exit::{Failure, printable};
 
-/// Settings of Codex that say how well something is done, and not what.
+/// Settings of Codex that other engines may ignore without changing the task.
 pub(super) const MAY_BE_IGNORED: &[&str] = &[
     "web_search",
     "features.web_search_request",

@@ -103,17 +103,17 @@ fn what_only_codex_has() {
         (
             &["--thread-source", "s"],
             &["--thread-source=s"],
-            Ignored("`--thread-source` means nothing to claude"),
+            Ignored("`--thread-source` has no effect with claude"),
         ),
         (
             &["-c", "web_search=\"live\""],
             &["--config=web_search=\"live\""],
-            Ignored("`web_search` means nothing to claude"),
+            Ignored("`web_search` has no effect with claude"),
         ),
         (
             &["-c", "sandbox_workspace_write.network_access=true"],
             &["--config=sandbox_workspace_write.network_access=true"],
-            Ignored("`sandbox_workspace_write.network_access` means nothing to claude"),
+            Ignored("`sandbox_workspace_write.network_access` has no effect with claude"),
         ),
         (&["--output-schema", "f"], &["--output-schema=f"], Refused),
         (&["--add-dir", "d"], &["--add-dir=d"], Refused),
@@ -134,7 +134,7 @@ fn what_only_codex_has() {
         assert_eq!(rest, handed(to_codex, &[]), "{flags:?}");
         let name = flags.iter().find(|it| it.starts_with("--")).copied();
         let name = name.unwrap_or_else(|| flags[1].split('=').next().unwrap());
-        let refusal = format!("linkspan: `{name}` cannot be kept by claude");
+        let refusal = format!("linkspan: `{name}` is not supported by claude");
         let expected = match other {
             Refused => Err(refusal),
             Ignored(line) => Ok(handed(&[], &[line])),
@@ -150,7 +150,7 @@ fn an_effort_goes_to_the_engines_that_know_it() {
     let effort = ["-c", "model_reasoning_effort=\"minimal\""];
     let given = |engine| becomes(&effort, engine).unwrap().1;
     assert_eq!(given("codex").effort.as_deref(), Some("minimal"));
-    let line = "`model_reasoning_effort` `minimal` means nothing to claude";
+    let line = "`model_reasoning_effort` `minimal` has no effect with claude";
     assert_eq!(given("claude"), handed(&[], &[line]));
     let high = becomes(&["-c", "model_reasoning_effort=high"], "claude");
     assert_eq!(high.unwrap().1.effort.as_deref(), Some("high"));

@@ -54,11 +54,11 @@ fn one_shot(args: &ReplayArgs, flags: &ClaudeFlags, engine: String) -> Result<()
     exec::play(&run_args)
 }
 
-/// `codex exec --json`: the prompt is read, because whoever wrote it waits for that.
+/// `codex exec --json`: the prompt is read, because the host blocks until it has been.
 fn codex(args: &ReplayArgs, engine: String) -> Result<(), Failure> {
     let words = ["linkspan", "exec"].map(str::to_owned).into_iter();
     let own = args.agent_args.iter().cloned();
-    // The program that it stands for is called with the command `exec`, too.
+    // The real program is called with the command `exec`, too.
     let own = own.skip_while(|it| it == "exec");
     let parsed = match Cli::try_parse_from(words.chain(own)) {
         Ok(Cli {
@@ -90,7 +90,7 @@ fn played(run_args: &mut crate::cli::RunArgs, args: &ReplayArgs, engine: String)
 fn duplex(flags: ClaudeFlags, engine: String, speed: f64) -> Result<(), Failure> {
     let settings = settings::load(&ConfigFile { path: None })?.config;
     let flags = ClaudeFlags {
-        // It says what it has, whatever is chosen.
+        // A recording plays the same, whatever options are chosen.
         options: RunOptions::default(),
         mcp_servers: Vec::new(),
         ..flags

@@ -113,7 +113,7 @@ impl Attached<'_> {
         let Some(found) = self.find().await? else {
             return Ok(true);
         };
-        // Aborts and answers that a dead owner has not read are no work.
+        // Aborts and answers that a dead owner has not read do not count as pending work.
         Ok(found.state == State::Idle && found.head <= self.after)
     }
 }

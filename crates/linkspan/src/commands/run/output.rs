@@ -1,4 +1,4 @@
-//! Where what the agent tells goes: to a terminal with a line that moves, or into a pipe.
+//! The output of a run: a terminal with a moving status line, or a pipe.
 
 use std::env;
 use std::io::{self, IsTerminal, StdoutLock, Write};

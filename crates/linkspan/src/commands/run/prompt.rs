@@ -21,7 +21,7 @@ pub(super) struct PromptSource {
 }
 
 impl PromptSource {
-    /// The prompt of a run, from whoever has it.
+    /// The prompt of a run: from the caller, the arguments or stdin.
     pub(super) fn of_run(args: &RunArgs) -> Result<Self, Failure> {
         match &args.caller.prompt {
             Some(text) => Self::checked(Self {
@@ -61,7 +61,7 @@ impl PromptSource {
 
     fn of(prompt_text: &str) -> Result<Self, Failure> {
         let (rest, resume) = resume::strip(prompt_text);
-        // A resume line of a program that is no engine is a part of the prompt.
+        // A resume line of a program that is not an engine is part of the prompt.
         let is_known = |it: &str| engines::find(it).is_some();
         let resume = resume.filter(|it| it.engine.as_deref().is_none_or(is_known));
         // Without such a line a prompt is not touched.
@@ -97,7 +97,7 @@ pub(crate) fn stdin() -> Result<String, Failure> {
             "put it into a file and tell the agent to read it",
         ));
     }
-    // A prompt is words; what is none is shown as such rather than refused.
+    // A prompt is text; invalid UTF-8 is replaced rather than refused.
     Ok(String::from_utf8_lossy(&bytes)
         .trim_end_matches('\n')
         .to_owned())

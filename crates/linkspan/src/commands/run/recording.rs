@@ -118,7 +118,7 @@ pub(super) async fn finish(mut log: SessionLog) {
     }
 }
 
-/// What came of asking for a session.
+/// The result of acquiring a session.
 enum Claim {
     Acquired(Box<SessionLog>),
     /// It is held and `no_wait` is set.

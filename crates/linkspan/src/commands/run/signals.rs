@@ -71,7 +71,7 @@ impl InterruptSignals {
         }
     }
 
-    /// While `lent`, what is pressed is for another program at the terminal.
+    /// While `lent`, signals are meant for another program on the terminal.
     pub(super) fn lend(&self, lent: bool) {
         self.shared.is_lent.store(lent, Ordering::Relaxed);
     }

@@ -65,7 +65,7 @@ impl StatusLine {
         }
     }
 
-    /// Learns what is being done.
+    /// Updates the current activity.
     pub(super) fn event(&mut self, event: &Event<'_>) {
         if let Body::AskOpened(ask) = &event.body {
             self.last_ask = Some(ask.id.to_string());
@@ -86,7 +86,7 @@ impl StatusLine {
                 self.restart();
             }
             Body::ItemDelta(_) => self.restart(),
-            // What was waited for is not how long it took.
+            // Time spent waiting for an answer does not count towards the duration.
             Body::AskSettled(_) => self.calls.iter_mut().for_each(ShownCall::restart),
             Body::AskOpened(_)
             | Body::SessionBound(_)

@@ -8,7 +8,7 @@ use std::{env, fs, thread};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
 
-/// Editors that are there when none is named.
+/// Editors to try if none is configured.
 const EDITORS: [&str; 2] = ["vi", "nano"];
 
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use tracing_subscriber::registry;
 const MAX_WAITING: usize = 1024;
 /// How long the last lines may take when the server has stopped.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
-/// The crates that log: what others log is theirs to change, and may hold what clients sent.
+/// The crates that may log: dependencies can change their log lines, and may log what clients sent.
 const TARGETS: [&str; 2] = ["hub", "server"];
 
 /// The log of this process; dropping it waits a little for the last lines.

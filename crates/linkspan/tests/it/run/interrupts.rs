@@ -21,7 +21,10 @@ fn the_first_interrupt_aborts_the_run() {
         (ran.code, &end(&ran)["outcome"]),
         (Some(130), &"aborted".into())
     );
-    assert_eq!(ran.stderr, "\nlinkspan: stopping; once more kills it\n");
+    assert_eq!(
+        ran.stderr,
+        "\nlinkspan: stopping; a second signal kills it\n"
+    );
 }
 
 #[test]

@@ -62,7 +62,7 @@ class Stream(Response):
         self.raw_headers = [(it.encode(), value.encode("latin-1")) for it, value in found if value]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # A server tells of a client that is gone in `receive`, while a run may be silent for long.
+        # `receive` reports that a client has disconnected, while a run may be silent for long.
         tasks = [asyncio.ensure_future(self._pump(send)), asyncio.ensure_future(_gone(receive))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

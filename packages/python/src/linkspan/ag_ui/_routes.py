@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ._agents import Agent, LinkspanAgent, OpenResponsesAgent
 
-# What is said of a route to FastAPI that holds for the two beside it as well.
+# The FastAPI route arguments that apply to the two other routes as well.
 _SHARED = ("dependencies", "tags", "include_in_schema", "deprecated")
 
 

@@ -182,7 +182,7 @@ class Server:
             _background(process.close_and_wait)
 
     def forget(self, process: Process) -> None:
-        """Take a process that answers nobody for dead."""
+        """Treat a process that does not answer as dead."""
         with self._lock:
             if self._current is not None and _result(self._current) is process:
                 self._current = None
@@ -223,7 +223,7 @@ class Server:
         def start() -> None:
             try:
                 started.set_result(Process(self._place, models))
-            # Whoever waits for it gets it.
+            # The waiting callers get it.
             except BaseException as err:  # noqa: BLE001
                 started.set_exception(err)
 
@@ -250,7 +250,7 @@ def close_all() -> None:
 
 @atexit.register
 def _close_at_exit() -> None:
-    # Nobody waits: a server that aborts its runs needs its time, and no parent.
+    # Do not wait: a server needs time to abort its runs, but it does not need its parent.
     for server in list(_SERVERS.values()):
         server.close()
 

@@ -143,7 +143,7 @@ class LinkspanAgent(AgentBase):
                 token = conversation.cancel_token
                 if token is not None and token.is_cancelled:
                     self._stop(turn, step)
-                    # Whoever interrupts waits for the lock, and says what the state is.
+                    # The interrupting thread waits for the lock, and sets the state.
                     return
         except LinkspanError as err:
             raise self._failed(err, step) from err
@@ -212,7 +212,7 @@ class LinkspanAgent(AgentBase):
         if turn is not None:
             turn.settle_all(step)
             return turn
-        # Calls whose agent is gone: nobody will answer them any more.
+        # Calls whose agent has exited will never be answered.
         for action in ConversationState.get_unmatched_actions(state.active_branch()):
             step.on_event(
                 AgentErrorEvent(

@@ -51,7 +51,7 @@ class Saved:
         messages = [it for it in branch if isinstance(it, MessageEvent) and is_prompt(it)]
         ids = [event.id for event in messages]
         new = messages[ids.index(sent) + 1 :] if sent in ids else messages
-        # What was stopped is tried again, unless the user has said something else meanwhile.
+        # A stopped turn is retried, unless there is a newer user message.
         if interrupted in ids:
             newer = messages[ids.index(interrupted) + 1 :]
             return newer or new

@@ -122,7 +122,7 @@ class Turn:
         if kind == "ConversationStateUpdateEvent" or (kind == "MessageEvent" and source == "user"):
             return
         if self.is_aborted and kind in ("InterruptEvent", "ConversationErrorEvent"):
-            # The SDK tells both of what it has stopped.
+            # The SDK emits both itself for a turn that it stopped.
             return
         if kind == "ConversationErrorEvent":
             # Only for an error of this source does the SDK leave out its own.

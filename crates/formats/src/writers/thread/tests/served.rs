@@ -89,8 +89,7 @@ fn the_row_of_a_question_names_the_replacement() {
     };
     let same = "Allowed: Bash: touch a";
     assert_eq!(row(r#"{"command":"touch a"}"#), same);
-    let other =
-        format!("{same}\n\nChanged by whoever allowed it; this runs instead:\n\n```\nrm -r b\n```");
+    let other = format!("{same}\n\nChanged on approval; this runs instead:\n\n```\nrm -r b\n```");
     assert_eq!(row(r#"{"command":"rm -r b"}"#), other);
 }
 

@@ -53,7 +53,8 @@ fn what_nobody_knows_is_reported_and_ignored() {
 fn what_only_claude_code_can_do_is_refused_by_its_name() {
     for flag in REFUSED {
         let refused = read(&[&format!("{flag}=1")]).unwrap_err();
-        let expected = format!("linkspan: `{flag}` cannot be kept: only Claude Code itself can");
+        let expected =
+            format!("linkspan: `{flag}` is not supported: only Claude Code itself has it");
         assert_eq!(refused, expected);
     }
     assert_eq!(
@@ -92,6 +93,6 @@ fn mcp_servers_are_those_of_the_host() {
     let inside = r#"{"mcpServers":{"calc":{"type":"sdk"}}}"#;
     assert_eq!(
         read(&["--mcp-config", inside]).unwrap_err(),
-        "linkspan: the MCP server `calc` cannot be kept"
+        "linkspan: the MCP server `calc` is not supported"
     );
 }

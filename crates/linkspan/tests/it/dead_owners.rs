@@ -11,6 +11,7 @@ use crate::served::Served;
 
 /// Speaks Claude's stream-json, and never ends by itself.
 const AGENT: &str = r#"
+case $1 in --version) exec echo 1.0.0 ;; esac
 echo '{"type":"system","subtype":"init","session_id":"native-1","cwd":"/w","model":"m","tools":[]}'
 echo '{"type":"assistant","session_id":"native-1","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"on it"}]}}'
 exec sleep 60"#;

@@ -238,6 +238,8 @@ def served(app):
     thread.start()
     try:
         while not server.started:
+            if not thread.is_alive():
+                raise AssertionError("uvicorn ended before it listened: its error is on stderr")
             time.sleep(0.01)
         yield server.servers[0].sockets[0].getsockname()[1]
     finally:

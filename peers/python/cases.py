@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import faulthandler
 import os
 import sys
 import time
@@ -25,6 +26,8 @@ async def _run_cases(cases, patience):
     n_failed = 0
     for name, case in cases:
         began = time.monotonic()
+        # A case that blocks the loop cannot be cancelled: it ends this program, which shows where it was.
+        faulthandler.dump_traceback_later(patience + 30, exit=True)
         try:
             await asyncio.wait_for(case(), patience)
         except Exception as err:
@@ -33,6 +36,7 @@ async def _run_cases(cases, patience):
             print(f"{name}: {reason}{_place(err)}", flush=True)
         else:
             print(f"{name}: {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    faulthandler.cancel_dump_traceback_later()
     print(f"{len(cases) - n_failed} passed, {n_failed} failed")
     return n_failed
 

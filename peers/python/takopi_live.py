@@ -162,7 +162,7 @@ async def tell(takopi, text, reply_text=None, tasks=None):
 async def is_listed():
     # As the command does, with its own eyes on what is installed.
     code = "from takopi.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, "plugins", "--load"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, "plugins", "--load"], capture_output=True, text=True, timeout=PATIENCE)
     listed = [line.split()[0] for line in done.stdout.splitlines() if line.endswith("(linkspan)")]
     if (done.returncode, listed) != (0, BACKENDS) or "errors:" in done.stdout:
         raise AssertionError(f"`takopi plugins --load` ended with {done.returncode} and said\n{done.stdout}{done.stderr}")
@@ -207,7 +207,7 @@ async def two_prompts(backend):
     # The line is a command that works elsewhere, too, and one that linkspan reads in a prompt.
     said = subprocess.run(
         [LINKSPAN, "run", "--to", "takopi", f"please [[lane:two]]\n`{command} {session}"],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
     )
     equal(json.loads(said.stdout.splitlines()[0])["resume"]["value"], session.rstrip("`"))
 

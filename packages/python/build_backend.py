@@ -218,6 +218,13 @@ def _entry_points(groups: dict[str, dict[str, str]]) -> bytes:
     return "\n".join(lines).encode()
 
 
+def _with_extra(requirement: str, extra: str) -> str:
+    """Return a requirement that is one of an extra; it may have a condition of its own."""
+    name, _, condition = requirement.partition(";")
+    marker = f"extra == '{extra}'"
+    return f"{name.strip()} ; {f'({condition.strip()}) and {marker}' if condition else marker}"
+
+
 def _core_metadata(project: dict[str, Any]) -> bytes:
     rest = dict(project)
     for elsewhere in ["dynamic", "entry-points"]:
@@ -237,7 +244,7 @@ def _core_metadata(project: dict[str, Any]) -> bytes:
     ]
     for extra, needed in rest.pop("optional-dependencies").items():
         lines.append(f"Provides-Extra: {extra}")
-        lines += [f"Requires-Dist: {it} ; extra == '{extra}'" for it in needed]
+        lines += [f"Requires-Dist: {_with_extra(it, extra)}" for it in needed]
     if rest:
         raise SystemExit(f"pyproject.toml has {', '.join(rest)}, which the build does not know")
     lines.append("Description-Content-Type: text/markdown")

@@ -1,6 +1,6 @@
 """Lets `linkspan.ag_ui` serve models, as agents and through FastAPI, with an endpoint of our own behind.
 
-usage: ag_ui_live.py LINKSPAN FIXTURES
+usage: ag_ui_live.py LINKSPAN FIXTURES [CASE]…
 
 Every event is checked by the types of `ag-ui-protocol`. What is looked at besides is what may be
 left behind: servers, threads, connections, keys. Python 3.12 with `ag_ui.txt`.
@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,9 @@ import threading
 import time
 from pathlib import Path
 
-LINKSPAN, FIXTURES = sys.argv[1:]
+from cases import equal, processes_with, run_cases
+
+LINKSPAN, FIXTURES, *ONLY = sys.argv[1:]
 KEY = "sk-peers-canary-7f0e3a9b5c1d2e8f4a6b"
 # Longer than anything here takes on a busy machine.
 PATIENCE = 60.0
@@ -30,7 +33,7 @@ FOLDER = Path(tempfile.mkdtemp(prefix="linkspan-ag-ui-"))
 os.environ.update(HOME=str(FOLDER), LINKSPAN_BIN=LINKSPAN, TMPDIR=str(FOLDER))
 
 import uvicorn  # noqa: E402
-from ag_ui.core import EventType, RunAgentInput, UserMessage  # noqa: E402
+from ag_ui.core import Event, EventType, RunAgentInput, UserMessage  # noqa: E402
 from ag_ui_provider import Provider  # noqa: E402
 from fastapi import Depends, FastAPI, HTTPException  # noqa: E402
 from linkspan import LinkspanError  # noqa: E402
@@ -42,8 +45,11 @@ from linkspan.ag_ui import (  # noqa: E402
     close_all,
     create_openresponses_app,
 )
+from linkspan.ag_ui._http import Address, send  # noqa: E402
+from pydantic import TypeAdapter  # noqa: E402
 from starlette.applications import Starlette  # noqa: E402
 
+EVENTS = TypeAdapter(Event)
 provider = Provider(FIXTURES)
 ENDS = {
     "10-failed": "RUN_ERROR",
@@ -55,7 +61,7 @@ AGENTS = {
     name: OpenResponsesAgent(
         provider.url(name), model="m", api_key=KEY, name=name, max_retries=0, data_dir=FOLDER / "data"
     )
-    for name in [*provider.recordings, "chained", "weather", "unauthorized", "held", "many", "pictures"]
+    for name in [*provider.recordings, "chained", "weather", "unauthorized", "held", "many", "crowd", "pictures"]
 }
 
 
@@ -67,11 +73,6 @@ def request(thread="t", run="r", content="hi", **more):
 
 async def run(name, *args, **more):
     return [it async for it in AGENTS[name].run(request(*args, **more))]
-
-
-def equal(got, wanted):
-    if got != wanted:
-        raise AssertionError(f"{got!r}, expected {wanted!r}")
 
 
 def check_stream(events, end="RUN_FINISHED"):
@@ -237,6 +238,8 @@ def served(app):
     thread.start()
     try:
         while not server.started:
+            if not thread.is_alive():
+                raise AssertionError("uvicorn ended before it listened: its error is on stderr")
             time.sleep(0.01)
         yield server.servers[0].sockets[0].getsockname()[1]
     finally:
@@ -253,6 +256,34 @@ def ask(port, path, body, **headers):
 def body(**fields):
     messages = [{"id": "u1", "role": "user", "content": "hi"}]
     return json.dumps({"threadId": "web", "runId": "r", "messages": messages, **fields})
+
+
+async def post(port, path, **fields):
+    """A run through an app, with the client that the package has for its server; its events."""
+    headers = {"content-type": "application/json"}
+    response = await send(Address(port=port), "POST", path, headers, body(**fields).encode())
+    try:
+        *frames, rest = (await response.body()).split(b"\n\n")
+    finally:
+        response.close()
+    equal((response.status, rest), (200, b""))
+    data = (b"".join(re.findall(rb"^data: ?(.*)$", it, re.MULTILINE)) for it in frames)
+    return [EVENTS.validate_json(it) for it in data if it]
+
+
+async def streams_of_fastapi():
+    """Every recording, and many runs at once, as a client of an app gets them."""
+    app = FastAPI()
+    for name in [*provider.recordings, "crowd"]:
+        add_openresponses_fastapi_endpoint(app, AGENTS[name], f"/{name}")
+    with served(app) as port:
+        for name in provider.recordings:
+            check_stream(await post(port, f"/{name}", threadId="app"), ENDS.get(name, "RUN_FINISHED"))
+        began = time.monotonic()
+        runs = (post(port, "/crowd", threadId=f"app {n}") for n in range(N_AT_ONCE))
+        for events in await asyncio.gather(*runs):
+            check_stream(events)
+    print(f"{N_AT_ONCE} runs at once through FastAPI: {time.monotonic() - began:.1f} s", file=sys.stderr)
 
 
 async def fastapi():
@@ -335,12 +366,12 @@ async def example_server():
         for path in ("/custom", "/agent/replay:tools"):
             _, response = ask(port, path, body(threadId=str(how)))
             equal((response.status, response.read().count(b"RUN_FINISHED")), (200, 1))
-        children = marked("LINKSPAN_AG_UI_TEST=app") - {app.pid}
+        children = processes_with("LINKSPAN_AG_UI_TEST=app") - {app.pid}
         equal(len(children) >= 2, True)
         app.send_signal(how)
         app.wait(PATIENCE)
         app.stderr.close()
-        await until(lambda: not marked("LINKSPAN_AG_UI_TEST=app"), "the end of the app's servers")
+        await until(lambda: not processes_with("LINKSPAN_AG_UI_TEST=app"), "the end of the app's servers")
 
 
 async def key_is_hidden():
@@ -382,36 +413,15 @@ def servers():
     return found
 
 
-def marked(mark):
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.add(int(folder.name))
-    return found
-
-
 CASES = [
     recordings, second_turn, tools, pictures, unauthorized, refused, many_at_once, child_killed,
     child_killed_in_a_stream, late_agent, two_loops, broken_start, capabilities, recorded_engine, fastapi,
-    starlette, example_server, key_is_hidden, nothing_left,
+    streams_of_fastapi, starlette, example_server, key_is_hidden, nothing_left,
 ]
 
 
-async def main():
-    failures = 0
-    for case in CASES:
-        try:
-            began = time.monotonic()
-            await asyncio.wait_for(case(), 2 * PATIENCE)
-            print(f"{case.__name__}: {time.monotonic() - began:.1f} s", file=sys.stderr)
-        except Exception as err:
-            failures += 1
-            print(f"{case.__name__}: {type(err).__name__}: {err}")
-    print(f"{len(CASES) - failures} passed, {failures} failed")
-    return failures
-
-
-failures = asyncio.run(main())
-subprocess.run(["rm", "-rf", str(FOLDER)], check=True)
-sys.exit(failures != 0)
+try:
+    n_failed = run_cases([(it.__name__, it) for it in CASES], 2 * PATIENCE, ONLY)
+finally:
+    shutil.rmtree(FOLDER, ignore_errors=True)
+sys.exit(n_failed != 0)

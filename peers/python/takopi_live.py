@@ -1,22 +1,34 @@
 """Lets the real takopi run the backends of `linkspan.takopi`: from its config to the message in a chat.
 
-usage: takopi_live.py LINKSPAN SCRIPTED_MODEL AGENTS
+usage: takopi_live.py LINKSPAN SCRIPTED_MODEL AGENTS [--every-engine] [CASE]…
 
 Everything but Telegram is takopi's own: the plug-ins it finds, its settings, router, bridge and
 presenter. The agents in the folder AGENTS are the real ones, on a scripted model. Python 3.14 with
-takopi, and the package of linkspan as a distribution that is installed.
+takopi, the package of linkspan as a distribution that is installed, and the modules of its tests.
 """
 
+import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-LINKSPAN, MODEL, AGENTS = sys.argv[1:]
+from cases import command_of, equal, processes_with, run_cases
+from scripted_engines import furnish, start_model
+
+parser = argparse.ArgumentParser()
+parser.add_argument("linkspan")
+parser.add_argument("model")
+parser.add_argument("agents", help="the folder of the agents' programs")
+parser.add_argument("--every-engine", action="store_true", help="also those that take long to start")
+parser.add_argument("case", nargs="*", help="only these")
+OPTIONS = parser.parse_args()
+LINKSPAN = OPTIONS.linkspan
 FOLDER = Path(tempfile.mkdtemp(prefix="linkspan-takopi-"))
 # Every process of this test has it in its environment, so that those that are left are found.
 MARK = f"LINKSPAN_TAKOPI_TEST={os.getpid()}"
@@ -24,6 +36,9 @@ MARK = f"LINKSPAN_TAKOPI_TEST={os.getpid()}"
 PATIENCE = 120.0
 
 BACKENDS = ["linkspan", *(f"linkspan_{it}" for it in ["claude", "codex", "gemini", "opencode", "openhands"])]
+# The plug-in does the same for each: two that start quickly are enough for most days.
+QUICK = ["claude", "codex"]
+SLOW = ["gemini", "opencode"]
 
 SCENARIO = {
     "lanes": {
@@ -38,80 +53,29 @@ SCENARIO = {
 }
 
 
-def furnish():
+def begin():
     """An empty home with linkspan's config in it, and a model; returns the model's process."""
-    for name in ["home/.config/linkspan", "home/.gemini", "home/.takopi", "project", "tmp"]:
+    home = FOLDER / "home"
+    for name in ["home/.takopi", "project", "tmp"]:
         (FOLDER / name).mkdir(parents=True)
-    (FOLDER / "scenario.json").write_text(json.dumps(SCENARIO))
-    model = subprocess.Popen(
-        [MODEL, "--scenario", FOLDER / "scenario.json"], stdout=subprocess.PIPE, text=True
-    )
-    url = model.stdout.readline().split()[-1]
-    scripted = "model_providers.scripted"
-    codex = {
-        "model": "gpt-5.5",
-        "model_provider": "scripted",
-        f"{scripted}.name": "scripted",
-        f"{scripted}.base_url": f"{url}/v1",
-        f"{scripted}.env_key": "DUMMY_KEY",
-        f"{scripted}.wire_api": "responses",
-    }
-    args = [word for key, value in codex.items() for word in ("-c", f"{key}={json.dumps(value)}")]
-    config = f"""
-        start_timeout = 0
-        [engines.claude]
-        program = {json.dumps(f"{AGENTS}/claude")}
-        use_api_billing = true
-        env = {{ IS_SANDBOX = "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1" }}
-        [engines.codex]
-        program = {json.dumps(f"{AGENTS}/codex")}
-        args = {json.dumps([*args, "-c", "analytics.enabled=false"])}
-        [engines.opencode]
-        program = {json.dumps(f"{AGENTS}/opencode")}
-        model = "scripted/m1"
-        [engines.gemini]
-        program = {json.dumps(f"{AGENTS}/gemini")}
-        model = "gemini-2.5-flash"
-    """
-    (FOLDER / "home/.config/linkspan/config.toml").write_text(config)
-    gemini = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False}}
-    (FOLDER / "home/.gemini/settings.json").write_text(json.dumps(gemini))
-    provider = {
-        "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": f"{url}/v1", "apiKey": "dummy"},
-        "models": {"m1": {"limit": {"context": 1_000_000, "output": 8_000}}},
-    }
-    opencode = {
-        "provider": {"scripted": provider},
-        "enabled_providers": ["scripted"],
-        "model": "scripted/m1",
-        "small_model": "scripted/m1",
-        "autoupdate": False,
-        "share": "disabled",
-    }
+    scenario = FOLDER / "scenario.json"
+    scenario.write_text(json.dumps(SCENARIO))
+    model, url = start_model(OPTIONS.model, scenario)
     kept = {it: os.environ[it] for it in ("PATH", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE") if it in os.environ}
     os.environ.clear()
     os.environ.update(
         kept,
-        HOME=str(FOLDER / "home"),
+        HOME=str(home),
         TMPDIR=str(FOLDER / "tmp"),
         LINKSPAN_BIN=LINKSPAN,
-        ANTHROPIC_BASE_URL=url,
-        ANTHROPIC_API_KEY="dummy",
-        DUMMY_KEY="dummy",
-        GOOGLE_GEMINI_BASE_URL=url,
-        GEMINI_API_KEY="dummy",
-        OPENCODE_CONFIG_CONTENT=json.dumps(opencode),
-        OPENCODE_DISABLE_AUTOUPDATE="1",
-        OPENCODE_DISABLE_MODELS_FETCH="1",
-        OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+        **furnish(home, url, QUICK + SLOW, OPTIONS.agents),
         **dict([MARK.split("=")]),
     )
     os.chdir(FOLDER / "project")
     return model
 
 
-model = furnish()
+model = begin()
 
 # Only now: takopi finds its config in the home it is imported with.
 import anyio  # noqa: E402
@@ -195,19 +159,13 @@ async def tell(takopi, text, reply_text=None, tasks=None):
     return chat.last()
 
 
-def equal(got, wanted):
-    if got != wanted:
-        raise AssertionError(f"{got!r}, expected {wanted!r}")
-
-
 async def is_listed():
     # As the command does, with its own eyes on what is installed.
     code = "from takopi.cli import main; main()"
-    said = subprocess.run(
-        [sys.executable, "-c", code, "plugins", "--load"], capture_output=True, text=True, check=True
-    ).stdout
-    equal([line.split()[0] for line in said.splitlines() if line.endswith("(linkspan)")], BACKENDS)
-    equal("errors:" in said, False)
+    done = subprocess.run([sys.executable, "-c", code, "plugins", "--load"], capture_output=True, text=True, timeout=PATIENCE)
+    listed = [line.split()[0] for line in done.stdout.splitlines() if line.endswith("(linkspan)")]
+    if (done.returncode, listed) != (0, BACKENDS) or "errors:" in done.stdout:
+        raise AssertionError(f"`takopi plugins --load` ended with {done.returncode} and said\n{done.stdout}{done.stderr}")
 
 
 async def config_errors():
@@ -249,7 +207,7 @@ async def two_prompts(backend):
     # The line is a command that works elsewhere, too, and one that linkspan reads in a prompt.
     said = subprocess.run(
         [LINKSPAN, "run", "--to", "takopi", f"please [[lane:two]]\n`{command} {session}"],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
     )
     equal(json.loads(said.stdout.splitlines()[0])["resume"]["value"], session.rstrip("`"))
 
@@ -297,23 +255,10 @@ async def cancelled():
 
 async def nothing_left():
     deadline = time.monotonic() + 20
-    while left := [it for it in running() if it != os.getpid()]:
+    while left := processes_with(MARK) - {os.getpid()}:
         if time.monotonic() > deadline:
-            raise AssertionError(f"still running: {[command(it) for it in left]}")
+            raise AssertionError(f"still running: {[command_of(it) for it in left]}")
         await anyio.sleep(0.05)
-
-
-def running():
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if MARK.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                yield int(folder.name)
-        except OSError:
-            pass  # It has ended meanwhile.
-
-
-def command(pid):
-    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
 
 async def one_at_a_time():
@@ -339,7 +284,10 @@ CASES = [
     ("listed", is_listed),
     ("config errors", config_errors),
     ("a recording", recording),
-    *((f"two prompts with {it}", lambda it=it: two_prompts(it)) for it in BACKENDS if it not in ("linkspan", "linkspan_openhands")),
+    *(
+        (f"two prompts with linkspan_{it}", lambda it=it: two_prompts(f"linkspan_{it}"))
+        for it in QUICK + SLOW * OPTIONS.every_engine
+    ),
     ("two prompts with any engine", any_engine),
     ("a prompt with a dash", dash),
     ("a failing run", failing),
@@ -348,24 +296,10 @@ CASES = [
     ("nothing is left", nothing_left),
 ]
 
-
-async def main():
-    failures = 0
-    for name, case in CASES:
-        try:
-            began = time.monotonic()
-            with anyio.fail_after(PATIENCE):
-                await case()
-            print(f"{name}: {time.monotonic() - began:.1f} s", file=sys.stderr)
-        except Exception as err:
-            failures += 1
-            print(f"{name}: {type(err).__name__}: {err}")
-    print(f"{len(CASES) - failures} passed, {failures} failed")
-    return failures
-
-
-failures = anyio.run(main)
-model.kill()
-model.wait()
-subprocess.run(["rm", "-rf", str(FOLDER)], check=True)
-sys.exit(failures != 0)
+try:
+    n_failed = run_cases(CASES, PATIENCE, OPTIONS.case)
+finally:
+    model.kill()
+    model.wait()
+    shutil.rmtree(FOLDER)
+sys.exit(n_failed != 0)

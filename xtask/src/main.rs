@@ -32,8 +32,8 @@ usage: cargo xtask <task>
   peers                 install the real clients and validators, judge our output with them
   page                  the page of the server: its types, its parts, and Chromium against a mock
                         and against the real server, with the real Claude Code
-  peers NAME            only one step of them: `judges`, `ag-ui`, `bridges`, `npm`, `acp`,
-                        `sdks`, `agents` or `python`
+  peers NAME            only one step of them: `judges`, `ag-ui`, `browser`, `openapi`,
+                        `bridges`, `npm`, `acp`, `sdks`, `agents`, `python` or `takopi`
   fuzz [--seconds N]    fuzz every target for N seconds, 10 by default
   soak [--seconds N] [--runs N]
                         the same for long, 600 by default, after N hostile agents, 2000 by

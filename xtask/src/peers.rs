@@ -175,8 +175,8 @@ impl Validator {
 pub(crate) fn steps() -> Vec<Step> {
     let mut steps = vec![Step::new("install", install_all), judges()];
     steps.extend(clients());
-    // By hand only: takopi needs a Python that has to be unpacked first.
-    steps.push(Step::new("bridges", bridges::drive).within(90));
+    // By hand only: Gemini CLI and OpenCode take most of a minute to start as often as it needs them.
+    steps.push(Step::new("takopi", bridges::drive_takopi).within(120));
     steps
 }
 
@@ -201,6 +201,7 @@ pub(crate) fn clients() -> Vec<Step> {
         Step::new("ag-ui", drive_endpoint).within(60),
         Step::new("browser", drive_browser).within(60),
         Step::new("openapi", judge_document).within(120),
+        Step::new("bridges", bridges::drive).within(120),
         Step::new("npm", npm::run).within(60),
         Step::new("acp", talk_acp).within(400),
         Step::new("sdks", drive_sdks).within(60),

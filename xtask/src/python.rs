@@ -1,4 +1,4 @@
-//! Finds a Python 3.12 that works, and makes a virtual environment from pinned requirements.
+//! Finds a Python that works, and makes a virtual environment from pinned requirements.
 //!
 //! OpenHands refuses older Pythons, and version managers put launchers on the path that
 //! fail when no version is chosen, so every candidate is tried before it is believed.
@@ -13,8 +13,6 @@ use anyhow::{Context, Result};
 
 use crate::process::{run, run_with_retries};
 
-const NAME: &str = "python3.12";
-const PROBE: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 12))";
 /// Why [`find`] found nothing.
 pub(crate) const MISSING: &str = "no Python 3.12 found on the path or under pyenv";
 const DONE: &str = ".complete";
@@ -49,10 +47,16 @@ pub(crate) fn environment(dir: &Path, requirements: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// A Python 3.12 that works.
+/// A Python 3.12 that works, and makes environments.
 pub(crate) fn find() -> Option<PathBuf> {
+    find_version("3.12", "venv, ensurepip")
+}
+
+/// A Python of this version that works, and has these modules.
+pub(crate) fn find_version(version: &str, modules: &str) -> Option<PathBuf> {
     let path: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
-    let on_path = path.iter().map(|it| it.join(NAME));
+    let name = format!("python{version}");
+    let on_path = path.iter().map(|it| it.join(&name));
     let roots = [
         env::var_os("PYENV_ROOT").map(PathBuf::from),
         env::home_dir().map(|it| it.join(".pyenv")),
@@ -62,8 +66,8 @@ pub(crate) fn find() -> Option<PathBuf> {
         .flatten()
         .chain(path.iter().flat_map(|it| managers(it)));
     on_path
-        .chain(managed.flat_map(|it| versions(&it)))
-        .find(|it| works(it))
+        .chain(managed.flat_map(|it| versions(&it, version)))
+        .find(|it| works(it, version, modules))
 }
 
 // With HOME cleared, pyenv is still found through its shims or versions on the path.
@@ -76,23 +80,26 @@ fn managers(dir: &Path) -> Vec<PathBuf> {
     parents.map(Path::to_owned).collect()
 }
 
-fn versions(manager: &Path) -> Vec<PathBuf> {
+fn versions(manager: &Path, version: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(manager.join("versions"))
         .into_iter()
         .flatten()
         .flatten();
-    let matching = entries.filter(|it| it.file_name().to_string_lossy().starts_with("3.12"));
+    let matching = entries.filter(|it| it.file_name().to_string_lossy().starts_with(version));
     let mut found: Vec<PathBuf> = matching
-        .map(|it| it.path().join("bin").join(NAME))
+        .map(|it| it.path().join("bin").join(format!("python{version}")))
         .collect();
     found.sort();
     found
 }
 
-fn works(python: &Path) -> bool {
+/// Whether it is a Python of this version, and has these modules.
+pub(crate) fn works(python: &Path, version: &str, modules: &str) -> bool {
+    let code =
+        format!("import sys, {modules}; sys.exit('%d.%d' % sys.version_info[:2] != '{version}')");
     let mut probe = Command::new(python);
     probe
-        .args(["-c", PROBE])
+        .args(["-c", &code])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -123,7 +123,7 @@ fn the_python_package_describes_the_same_program() {
         read(file.as_str().expect("a name"));
     }
     read(project["readme"].as_str().expect("a name"));
-    for extra in ["openhands", "ag-ui"] {
+    for extra in ["openhands", "ag-ui", "takopi"] {
         assert!(
             !project["optional-dependencies"][extra].is_null(),
             "{extra}"

@@ -1,9 +1,7 @@
 //! The bridges of the Python package: takopi runs our engines, FastAPI serves our models.
 
 use std::{
-    env,
-    ffi::OsStr,
-    fs,
+    env, fs,
     path::{Component, Path, PathBuf},
     process::Command,
 };
@@ -12,45 +10,62 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::{
-    ENDPOINT, Validator, built,
-    install::{install_python, or_warn},
-    installed,
-    takopi::Takopi,
+    ENDPOINT, Validator, built, installed,
+    takopi::{self, Takopi},
 };
 use crate::{
-    process::{capture, root, run, run_with_retries, target_dir},
+    process::{capture, root, run, target_dir},
     report::{Warnings, print_line},
 };
 
-/// What is left out has a warning.
+/// How often the benchmark runs each way; more than that says the same.
+const N_MEASURED: &str = "100";
+
+/// What could not be installed is a warning of the installation already, and an error in CI.
 pub(super) fn drive() -> Result<Warnings> {
-    let mut warnings = Warnings::new();
-    let work = target_dir()?.join("peers");
-    let python = or_warn("FastAPI", install_python(&work, "ag_ui.txt"), &mut warnings)?;
-    let Some(python) = python else {
-        return Ok(warnings);
+    let Some(python) = installed()?.fastapi() else {
+        return Ok(Warnings::new());
     };
+    serve_with_fastapi(python)?;
+    run_in_takopi(&[])?;
+    check_types(python, installed()?.takopi())?;
+    Ok(Warnings::new())
+}
+
+/// The engines that take too long to start for every day, as well.
+pub(super) fn drive_takopi() -> Result<Warnings> {
+    run_in_takopi(&["--every-engine"])?;
+    Ok(Warnings::new())
+}
+
+fn serve_with_fastapi(python: &Path) -> Result<()> {
     let linkspan = built()?;
     let recordings = root().join("fixtures/openresponses");
     print_line("`linkspan.ag_ui` as an agent and behind FastAPI");
-    let mut live = with_package(&python, "ag_ui_live.py");
+    let mut live = with_package(python, "ag_ui_live.py");
     run(live.arg(&linkspan).arg(&recordings))?;
     if let Some(node) = installed()?.of(Validator::AgUi) {
         print_line("`@ag-ui/client` talks with FastAPI");
         let mut client = Command::new(node);
         client.arg(root().join("peers").join(ENDPOINT));
         client.arg(&linkspan).arg(&recordings).arg("--app");
-        run(client.arg(&python).env("PYTHONPATH", package()))?;
+        run(client.arg(python).env("PYTHONPATH", package()))?;
     }
-    let takopi = or_warn("takopi", Takopi::install(&work, &python), &mut warnings)?;
-    if let (Some(takopi), Some(agents)) = (&takopi, installed()?.agents()) {
+    print_line("what FastAPI adds to a run");
+    let mut bench = with_package(python, "ag_ui_bench.py");
+    run(bench.arg(&linkspan).arg(&recordings).arg(N_MEASURED))
+}
+
+fn run_in_takopi(options: &[&str]) -> Result<()> {
+    let interpreters = installed()?;
+    if let (Some(takopi), Some(agents)) = (interpreters.takopi(), interpreters.agents()) {
         print_line("takopi runs the engines");
+        let linkspan = built()?;
         let model = linkspan.with_file_name("scripted-model");
         let mut live = takopi.script("takopi_live.py")?;
-        run(live.arg(&linkspan).arg(model).arg(agents))?;
+        run(live.arg(&linkspan).arg(model).arg(agents).args(options))?;
     }
-    check_types(&python, takopi.as_ref(), &work)?;
-    Ok(warnings)
+    Ok(())
 }
 
 /// Where the modules of the package are.
@@ -69,7 +84,8 @@ fn with_package(python: &Path, script: &str) -> Command {
 
 /// mypy and pyright on the modules of the bridges; the step `python` has those that need neither takopi
 /// nor FastAPI. Both must refuse a use that is wrong.
-fn check_types(python: &Path, takopi: Option<&Takopi>, work: &Path) -> Result<()> {
+fn check_types(python: &Path, takopi: Option<&Takopi>) -> Result<()> {
+    let work = &target_dir()?.join("peers");
     print_line("mypy and pyright on `linkspan.ag_ui` and `linkspan.takopi`");
     let example = root().join("examples/ag-ui-fastapi/example_server");
     let ag_ui = [package().join("linkspan/ag_ui"), example];
@@ -83,7 +99,7 @@ fn check_types(python: &Path, takopi: Option<&Takopi>, work: &Path) -> Result<()
     checker.check(&sources)?;
     let wrong = root().join("peers/selftest/types/bad.py");
     ensure!(
-        checker.mypy(&[&wrong]).is_err() && checker.pyright(&[&wrong])?.is_err(),
+        checker.refuses(&wrong)?,
         "`{}` is accepted by mypy or pyright",
         wrong.display()
     );
@@ -107,19 +123,26 @@ struct TypeChecker<'a> {
 }
 
 impl TypeChecker<'_> {
+    /// Shows what they say.
     fn check(&self, sources: &[&Path]) -> Result<()> {
-        self.mypy(sources)?;
-        self.pyright(sources)?
+        run(&mut self.mypy(sources)?)?;
+        run(&mut self.pyright(sources)?)
+    }
+
+    /// Whether both have something to say.
+    fn refuses(&self, source: &Path) -> Result<bool> {
+        let accepts = |mut it: Command| capture(&mut it).is_ok();
+        Ok(!accepts(self.mypy(&[source])?) && !accepts(self.pyright(&[source])?))
     }
 
     fn version(&self) -> &'static str {
         match self.packages {
-            Some(_) => "3.14",
+            Some(_) => takopi::VERSION,
             None => "3.10",
         }
     }
 
-    fn mypy(&self, sources: &[&Path]) -> Result<()> {
+    fn mypy(&self, sources: &[&Path]) -> Result<Command> {
         let paths = [Some(package()), self.packages.clone()];
         let mut command = Command::new(self.python);
         command.args(["-m", "mypy", "--strict", "--python-version", self.version()]);
@@ -127,7 +150,7 @@ impl TypeChecker<'_> {
         command.args(["--follow-imports=silent", "--cache-dir"]);
         command.arg(self.work.join("mypy")).args(sources);
         command.env("MYPYPATH", env::join_paths(paths.into_iter().flatten())?);
-        capture(&mut command).map(drop)
+        Ok(command)
     }
 
     /// Pyright takes no other paths than those that are relative to its config.
@@ -136,8 +159,7 @@ impl TypeChecker<'_> {
         up.chain(path.components().skip(1)).collect()
     }
 
-    /// The outer error is one of the installation: the package brings pyright with npm at its first start.
-    fn pyright(&self, sources: &[&Path]) -> Result<Result<()>> {
+    fn pyright(&self, sources: &[&Path]) -> Result<Command> {
         let config = self.work.join(format!("pyright-{}.json", self.version()));
         let paths = [Some(package()), self.packages.clone()];
         let sources = sources.iter().map(|it| self.relative(it));
@@ -148,17 +170,12 @@ impl TypeChecker<'_> {
             "extraPaths": paths.into_iter().flatten().collect::<Vec<_>>(),
         });
         fs::write(&config, settings.to_string())?;
-        let pyright = |words: &[&OsStr]| {
-            let mut command = Command::new(self.python);
-            command.args(["-m", "pyright"]).args(words);
-            command.env("PYRIGHT_PYTHON_CACHE_DIR", self.work.join("pyright"));
-            command.env("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1");
-            command
-        };
-        run_with_retries(|| pyright(&["--version".as_ref()]))?;
-        let words = ["--pythonpath".as_ref(), self.python.as_os_str()];
-        let mut check = pyright(&words);
-        check.arg("--project").arg(&config);
-        Ok(capture(&mut check).map(drop))
+        let mut command = Command::new(self.python);
+        command.args(["-m", "pyright", "--pythonpath"]);
+        command.arg(self.python).arg("--project").arg(&config);
+        // It would look for a newer release of itself.
+        command.env("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1");
+        command.env("PYRIGHT_PYTHON_CACHE_DIR", self.work.join("pyright"));
+        Ok(command)
     }
 }

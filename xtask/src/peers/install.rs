@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::Validator;
+use super::{Validator, takopi::Takopi};
 use crate::{
     process::{capture, root, run_with_retries},
     python,
@@ -23,6 +23,8 @@ pub(super) struct Interpreters {
     python: Option<PathBuf>,
     litellm: Option<PathBuf>,
     schemathesis: Option<PathBuf>,
+    fastapi: Option<PathBuf>,
+    takopi: Option<Takopi>,
     typos: Option<PathBuf>,
     has_browser: bool,
     agents: Option<PathBuf>,
@@ -62,6 +64,15 @@ impl Interpreters {
         self.schemathesis.as_deref()
     }
 
+    /// A Python with FastAPI, AG-UI's package, and checkers of types.
+    pub(super) fn fastapi(&self) -> Option<&Path> {
+        self.fastapi.as_deref()
+    }
+
+    pub(super) fn takopi(&self) -> Option<&Takopi> {
+        self.takopi.as_ref()
+    }
+
     /// The program `typos`.
     pub(super) fn typos(&self) -> Option<PathBuf> {
         Some(self.typos.as_ref()?.with_file_name("typos"))
@@ -80,6 +91,11 @@ impl Interpreters {
 
 pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
     let mut warnings = Warnings::new();
+    let fastapi = or_warn("FastAPI", install_python(work, "ag_ui.txt"), &mut warnings)?;
+    let takopi = match &fastapi {
+        Some(pip) => or_warn("takopi", Takopi::install(work, pip), &mut warnings)?,
+        None => None,
+    };
     let interpreters = Interpreters {
         node: or_warn(JS, install_js(), &mut warnings)?,
         python: or_warn(
@@ -97,6 +113,8 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
             install_python(work, "schemathesis.txt"),
             &mut warnings,
         )?,
+        fastapi,
+        takopi,
         typos: or_warn("typos", install_python(work, "typos.txt"), &mut warnings)?,
         has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
@@ -130,11 +148,7 @@ const AGENTS: &str = "the agents";
 const NPM_JUDGES: &str = "the judges of the npm package";
 
 /// What cannot be installed is an error in CI, and loudly missing elsewhere.
-pub(super) fn or_warn<T>(
-    what: &str,
-    installed: Result<T>,
-    warnings: &mut Warnings,
-) -> Result<Option<T>> {
+fn or_warn<T>(what: &str, installed: Result<T>, warnings: &mut Warnings) -> Result<Option<T>> {
     match installed {
         Ok(it) => Ok(Some(it)),
         Err(err) if env::var("CI").is_ok_and(|it| it == "true") => {
@@ -260,7 +274,7 @@ fn install_npm(dir: &Path, scripts: &[&str]) -> Result<()> {
 }
 
 /// Each list is an environment of its own: LiteLLM's proxy and OpenHands want other versions of `mcp`.
-pub(super) fn install_python(work: &Path, list: &str) -> Result<PathBuf> {
+fn install_python(work: &Path, list: &str) -> Result<PathBuf> {
     let requirements = root().join("peers/python").join(list);
     let dir = work.join(format!("python-{}", hash(&requirements)?));
     if !dir.exists() {

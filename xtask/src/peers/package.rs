@@ -6,7 +6,7 @@ use std::{path::Path, process::Command};
 
 use anyhow::Result;
 
-use crate::process::{root, run, run_with_retries, target_dir};
+use crate::process::{root, run, target_dir};
 
 /// `linkspan` has `scripted-model` beside it; `python` has the SDK.
 pub(super) fn try_package(linkspan: &Path, python: &Path, agents: &Path) -> Result<()> {
@@ -32,8 +32,6 @@ pub(super) fn try_package(linkspan: &Path, python: &Path, agents: &Path) -> Resu
             .env("PYRIGHT_PYTHON_CACHE_DIR", work.join("pyright"));
         command
     };
-    // Its package on PyPI fetches the program on the first start.
-    run_with_retries(|| command("pyright", &["--version"]))?;
     run(&mut command("ruff", &["check", "--quiet", "."]))?;
     run(&mut command("ruff", &["format", "--quiet", "--check", "."]))?;
     // Two at once: they wait for agents more than they work.

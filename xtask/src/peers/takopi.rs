@@ -1,7 +1,8 @@
 //! takopi and a Python 3.14 to run it, below the target folder.
 //!
-//! takopi takes no older Python, and few systems have that one. Where none is on the path, Debian's is
-//! unpacked: nothing is installed, and it runs with the C library that it was built with.
+//! takopi takes no older Python, and few systems have that one. Where there is none, Debian's is unpacked:
+//! nothing is installed, and it runs with the C library that it was built with. Its packages are pinned in
+//! `takopi.txt`; the patch release of Python is the one that Debian has that day.
 
 use std::{
     env, fs,
@@ -13,10 +14,15 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use super::install::hash;
-use crate::process::{capture, root, run, run_with_retries};
+use crate::{
+    process::{capture, root, run, run_with_retries},
+    python,
+    report::print_line,
+};
 
-const NAME: &str = "python3.14";
-const PROBE: &str = "import ssl, sys; sys.exit(sys.version_info[:2] != (3, 14))";
+pub(super) const VERSION: &str = "3.14";
+/// What a Python may lack that takopi needs.
+const MODULES: &str = "ssl";
 const DONE: &str = ".complete";
 
 /// An installation.
@@ -34,6 +40,7 @@ impl Takopi {
         if takopi.folder.join(DONE).exists() {
             return Ok(takopi);
         }
+        print_line("install peers/python/takopi.txt, and a Python for it");
         if takopi.folder.exists() {
             fs::remove_dir_all(&takopi.folder)?;
         }
@@ -44,7 +51,7 @@ impl Takopi {
             command.args(["-m", "pip", "install", "--quiet", "--no-deps"]);
             command.args(["--disable-pip-version-check", "--root-user-action=ignore"]);
             // Of another Python than the one that installs.
-            command.args(["--python-version", "3.14", "--only-binary=:all:"]);
+            command.args(["--python-version", VERSION, "--only-binary=:all:"]);
             command.args(["--ignore-requires-python", "--target"]);
             command.arg(takopi.packages()).arg("--requirement");
             command.arg(&list);
@@ -56,10 +63,14 @@ impl Takopi {
         Ok(takopi)
     }
 
-    /// A script of `peers/python`, with takopi, and with our package as one that is installed.
+    /// A script of `peers/python`, with takopi, with our package as one that is installed, and with the
+    /// modules of its tests.
     pub(super) fn script(&self, name: &str) -> Result<Command> {
-        let modules = root().join("packages/python/src");
-        let paths = [modules, self.add_metadata()?, self.packages()];
+        let package = root().join("packages/python");
+        let modules = [package.join("src"), package.join("tests/agents")];
+        let paths = modules
+            .into_iter()
+            .chain([self.add_metadata()?, self.packages()]);
         let mut command = Command::new(self.python());
         command
             .arg(root().join("peers/python").join(name))
@@ -92,7 +103,8 @@ impl Takopi {
 
     /// Neither pip nor Debian's package without its scripts does it, and every start would take seconds.
     fn compile(&self) -> Result<()> {
-        let library = self.folder.join("python/usr/lib/python3.14");
+        let library = self.folder.join("python/usr/lib");
+        let library = library.join(format!("python{VERSION}"));
         let library = Some(library).filter(|it| it.exists());
         let mut command = Command::new(self.python());
         command.args(["-m", "compileall", "-q", "-j", "2"]);
@@ -117,25 +129,31 @@ impl Takopi {
         let python = self.python();
         let bin = python.parent().context("it has a folder")?;
         fs::create_dir_all(bin)?;
-        let path = env::var_os("PATH").unwrap_or_default();
-        let mut on_path = env::split_paths(&path).map(|it| it.join(NAME));
-        match on_path.find(|it| works(it)) {
+        match python::find_version(VERSION, MODULES) {
             Some(found) => wrap(&python, &format!("exec {found:?} \"$@\""))?,
             None => self.unpack_python(&python)?,
         }
-        ensure!(works(&python), "`{}` does not work", python.display());
+        ensure!(
+            python::works(&python, VERSION, MODULES),
+            "`{}` does not work",
+            python.display()
+        );
         Ok(())
     }
 
     /// Debian's, with all that it depends on. The release with the newest Python has no fixed versions.
     fn unpack_python(&self, python: &Path) -> Result<()> {
+        let name = format!("python{VERSION}");
         let apt = self.folder.join("apt");
         for name in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(apt.join(name))?;
         }
         let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
-        ensure!(Path::new(keys).exists(), "there is no {NAME} on the path");
-        let source = format!("deb [signed-by={keys}] http://deb.debian.org/debian sid main\n");
+        let mirror = debian_mirror().filter(|_| Path::new(keys).exists());
+        let mirror = mirror.with_context(|| {
+            format!("there is no Python {VERSION}, and no Debian to get it from: install one")
+        })?;
+        let source = format!("deb [signed-by={keys}] {mirror} sid main\n");
         fs::write(apt.join("sources.list"), source)?;
         // Nothing counts as installed, so nothing that is needed is left out.
         fs::write(apt.join("status"), "")?;
@@ -162,7 +180,7 @@ impl Takopi {
             command
         };
         run_with_retries(|| get(&["update"]))?;
-        run_with_retries(|| get(&["install", "--download-only", NAME]))?;
+        run_with_retries(|| get(&["install", "--download-only", &name]))?;
         let to = self.folder.join("python");
         for package in fs::read_dir(apt.join("cache/archives"))? {
             let package = package?.path();
@@ -172,13 +190,25 @@ impl Takopi {
         }
         fs::remove_dir_all(&apt)?;
         let (libraries, loader) = loader(&to.join("usr/lib"))?;
-        let program = python.with_file_name(NAME);
+        let program = python.with_file_name(&name);
         // `$0` is what Python takes itself for, and starts again.
         let line = format!(
             "exec {loader:?} --library-path {libraries:?} --argv0 \"$0\" {program:?} \"$@\""
         );
         wrap(python, &line)
     }
+}
+
+/// Where this machine gets Debian's packages from.
+fn debian_mirror() -> Option<String> {
+    let mut command = Command::new("apt-get");
+    let said = capture(command.args(["update", "--print-uris"])).ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let addresses = said.lines().filter_map(|it| it.strip_prefix('\''));
+    let mut mirrors = addresses.filter_map(|it| Some(it.split_once("/dists/")?.0));
+    mirrors
+        .find(|it| it.ends_with("/debian"))
+        .map(str::to_owned)
 }
 
 /// The C library's folder, and the program in it that starts others.
@@ -200,10 +230,6 @@ fn wrap(script: &Path, line: &str) -> Result<()> {
     fs::write(script, format!("#!/bin/sh\n{line}\n"))?;
     fs::set_permissions(script, fs::Permissions::from_mode(0o755))?;
     Ok(())
-}
-
-fn works(python: &Path) -> bool {
-    python.exists() && capture(Command::new(python).args(["-c", PROBE])).is_ok()
 }
 
 /// Those of takopi in `pyproject.toml`, as an installer writes them.

@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
+# What a module needs besides this package, by the extra that brings it.
+_NEEDED = {
+    "openhands": ("linkspan.openhands", "openhands-sdk 1.58 or newer, and Python 3.12 or newer"),
+    "ag-ui": ("linkspan.ag_ui", "ag-ui-protocol 1.0 or newer, and FastAPI"),
+    "takopi": ("linkspan.takopi", "takopi 0.23 or newer, and Python 3.14 or newer"),
+}
+
+
+@contextmanager
+def needs(extra: str) -> Generator[None, None, None]:
+    """Say how to get what is imported here, where it is missing or too old."""
+    try:
+        yield
+    except ImportError as err:
+        module, needed = _NEEDED[extra]
+        way_out = f"pip install 'linkspan[{extra}]'"
+        raise ImportError(f"`{module}` needs {needed}: `{way_out}` ({err})") from err
+
 
 class LinkspanError(Exception):
     """A request that linkspan refused or could not carry out.

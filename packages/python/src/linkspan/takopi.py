@@ -15,25 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
-from takopi.api import (
-    ActionEvent,
-    CompletedEvent,
-    ConfigError,
-    EngineBackend,
-    EngineConfig,
-    JsonlSubprocessRunner,
-    ResumeToken,
-    Runner,
-    StartedEvent,
-    get_logger,
-)
-from takopi.model import TakopiEvent
-from takopi.runner import ResumeTokenMixin
-from takopi.runners.run_options import get_run_options
-
 from ._binary import binary_path
-from ._errors import LinkspanError
+from ._errors import LinkspanError, needs
+
+with needs("takopi"):
+    import msgspec
+    from takopi.api import (
+        ActionEvent,
+        CompletedEvent,
+        ConfigError,
+        EngineBackend,
+        EngineConfig,
+        JsonlSubprocessRunner,
+        ResumeToken,
+        Runner,
+        StartedEvent,
+        get_logger,
+    )
+    from takopi.model import TakopiEvent
+    from takopi.runner import ResumeTokenMixin
+    from takopi.runners.run_options import get_run_options
 
 # What takopi calls this package's engines must not be a name that it or others use: two providers
 # of one name are both dropped.

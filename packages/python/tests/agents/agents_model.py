@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_engines import start_model
 
 OPEN: list[Any] = []
 """Conversations that a test has opened; they are closed when it has ended, however it did."""
@@ -45,14 +45,9 @@ def model(
         scenario = tmp_path / "scenario.json"
         scenario.write_text(json.dumps({"lanes": lanes}))
         log = tmp_path / "requests.jsonl"
-        process = subprocess.Popen(
-            [_named("LINKSPAN_SCRIPTED_MODEL"), "--scenario", scenario, "--log", log],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        program = _named("LINKSPAN_SCRIPTED_MODEL")
+        process, address = start_model(program, scenario, "--log", str(log))
         running.append(process)
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[-1]
         monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
         return Model(address, log)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents_model import Model, text
+from scripted_engines import furnish
 from test_openhands import conversation, kinds, said
 
 import linkspan
@@ -23,51 +23,6 @@ SHELLS = {
 }
 
 
-def point_to(url: str, engine: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell an engine where its model is, in its own way."""
-    rest = ""
-    if engine == "codex":
-        settings = [
-            'model="gpt-5.5"',
-            'model_provider="scripted"',
-            'model_providers.scripted.name="scripted"',
-            f'model_providers.scripted.base_url="{url}/v1"',
-            'model_providers.scripted.env_key="DUMMY_KEY"',
-            'model_providers.scripted.wire_api="responses"',
-            "analytics.enabled=false",
-        ]
-        rest = f"args = {json.dumps([it for setting in settings for it in ('-c', setting)])}"
-        monkeypatch.setenv("DUMMY_KEY", "dummy")
-    elif engine == "opencode":
-        provider = {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": f"{url}/v1", "apiKey": "dummy"},
-            "models": {"m1": {"limit": {"context": 1_000_000, "output": 8_000}}},
-        }
-        own = {
-            "provider": {"scripted": provider},
-            "enabled_providers": ["scripted"],
-            "model": "scripted/m1",
-            "small_model": "scripted/m1",
-            "autoupdate": False,
-            "share": "disabled",
-        }
-        rest = 'model = "scripted/m1"'
-        monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", json.dumps(own))
-        for name in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"):
-            monkeypatch.setenv(f"OPENCODE_DISABLE_{name}", "1")
-    else:
-        rest = 'model = "gemini-2.5-flash"'
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", url)
-        monkeypatch.setenv("GEMINI_API_KEY", "dummy")
-        own = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
-        (home / ".gemini").mkdir()
-        (home / ".gemini" / "settings.json").write_text(json.dumps(own))
-    config = home / ".config" / "linkspan"
-    config.mkdir(parents=True)
-    (config / "config.toml").write_text(f"start_timeout = 0\n[engines.{engine}]\n{rest}\n")
-
-
 @pytest.mark.parametrize("engine", list(SHELLS))
 def test_a_tool_call_and_an_answer(
     engine: str,
@@ -78,7 +33,8 @@ def test_a_tool_call_and_an_answer(
 ) -> None:
     shell: dict[str, Any] = {"blocks": [SHELLS[engine]]}
     played = model(main=[shell, text("Written.")])
-    point_to(played.url, engine, home, monkeypatch)
+    for name, value in furnish(home, played.url, [engine]).items():
+        monkeypatch.setenv(name, value)
     work = tmp_path / "work"
     talk = conversation(work, ours.LinkspanAgent(engine=engine, permissions="allow"))
     talk.send_message("Write it.")

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 
-from .._errors import LinkspanError
+from .._errors import LinkspanError, needs
 from ._http import Response, send
 from ._server import Model, Place, Process, Server, server_of
 
@@ -42,8 +42,9 @@ class Agent:
         A request that is refused raises `LinkspanError`. Whatever goes wrong later is the
         `RUN_ERROR` that the stream ends with.
         """
-        from ag_ui.core import Event
-        from pydantic import TypeAdapter
+        with needs("ag-ui"):
+            from ag_ui.core import Event
+            from pydantic import TypeAdapter
 
         events: TypeAdapter[Event] = TypeAdapter(Event)
         body = input.model_dump_json(by_alias=True, exclude_none=True).encode()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._errors import needs
+
 if TYPE_CHECKING:
     from fastapi import APIRouter, FastAPI
     from starlette.applications import Starlette
@@ -43,7 +45,8 @@ def add_linkspan_fastapi_endpoint(
 
 def create_openresponses_app(agent: OpenResponsesAgent, path: str = "/") -> FastAPI:
     """Return an app with nothing but this agent."""
-    from fastapi import FastAPI
+    with needs("ag-ui"):
+        from fastapi import FastAPI
 
     app = FastAPI()
     add_openresponses_fastapi_endpoint(app, agent, path)
@@ -52,7 +55,8 @@ def create_openresponses_app(agent: OpenResponsesAgent, path: str = "/") -> Fast
 
 def create_linkspan_app(agent: LinkspanAgent, path: str = "/") -> FastAPI:
     """Return an app with nothing but this agent."""
-    from fastapi import FastAPI
+    with needs("ag-ui"):
+        from fastapi import FastAPI
 
     app = FastAPI()
     add_linkspan_fastapi_endpoint(app, agent, path)
@@ -60,7 +64,8 @@ def create_linkspan_app(agent: LinkspanAgent, path: str = "/") -> FastAPI:
 
 
 def _add(app: Any, agent: Agent, path: str, kwargs: dict[str, Any]) -> None:
-    from . import _handlers
+    with needs("ag-ui"):
+        from . import _handlers
 
     below = path.rstrip("/")
     shared = {key: kwargs[key] for key in _SHARED if key in kwargs}

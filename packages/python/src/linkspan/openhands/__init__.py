@@ -7,11 +7,14 @@ registers its classes with the SDK, which is what reading a stored conversation 
 
 from __future__ import annotations
 
-# Before the SDK: its lazy imports have deadlocked the other way round.
-import litellm  # noqa: F401
+from .._errors import needs
 
-from ._agent import ClaudeCodeAgent, LinkspanAgent
-from ._tools import ExternalToolAction, ExternalToolObservation
+with needs("openhands"):
+    # Before the SDK: its lazy imports have deadlocked the other way round.
+    import litellm  # noqa: F401
+
+    from ._agent import ClaudeCodeAgent, LinkspanAgent
+    from ._tools import ExternalToolAction, ExternalToolObservation
 
 __all__ = [
     "ClaudeCodeAgent",

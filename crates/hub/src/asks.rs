@@ -1,5 +1,6 @@
 //! Answers to what agents ask.
 
+use journal::WriteId;
 use model::SessionId;
 use runner::{Answer, NotSettled, engines};
 
@@ -29,7 +30,9 @@ impl Hub {
         }
         let is_late = false;
         let answer = to_bytes(&StoredAnswer { answer, is_late });
-        self.journal().settle(session, seq, answer).await?;
+        self.journal()
+            .settle(session, seq, WriteId::new(), answer)
+            .await?;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use formats::History;
 use journal::{
     Command, CommandBody, Enqueued, Journal, NewSession, Parent, PromptTarget, Run, Session, State,
-    WaitingAsk, Watch,
+    WaitingAsk, Watch, WriteId,
 };
 use model::{SessionId, Timestamp};
 use runner::{engines, process};
@@ -172,7 +172,10 @@ impl Hub {
         let mut watch = self
             .journal()
             .watch(journal::Scope::Session(session.clone()));
-        let Enqueued { number, position } = self.journal().enqueue(home, to_bytes(&prompt)).await?;
+        let Enqueued { number, position } = self
+            .journal()
+            .enqueue(home, WriteId::new(), to_bytes(&prompt))
+            .await?;
         self.shared.wake_worker(&session);
         self.shared.touch(&session);
         if position == 0 {
@@ -357,7 +360,10 @@ impl Hub {
         let mut watch = self
             .journal()
             .watch(journal::Scope::Session(session.clone()));
-        let number = self.journal().command(&session, order).await?;
+        let number = self
+            .journal()
+            .command(&session, WriteId::new(), order)
+            .await?;
         // A worker that was faster than this has sent no reply; `is_taken` notices that.
         let reply = self.shared.expect_reply(&session, number);
         self.shared.wake_worker(&session);

@@ -72,8 +72,7 @@ pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {
     };
     let entries = missing(journal, lease, first).await?;
     let head = lease.head + entries.len() as u64;
-    let done = Vec::new();
-    journal.append(lease, Batch { entries, done }).await?;
+    journal.append(lease, Batch::new(entries)).await?;
     warn!(
         session = lease.session.as_str(),
         first, "run of a dead owner closed as lost"

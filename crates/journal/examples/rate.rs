@@ -82,10 +82,7 @@ async fn kept(path: &Path, batch: u64) -> f64 {
 }
 
 async fn append(journal: &Sqlite, lease: &Lease, entries: Vec<Entry>) {
-    let batch = Batch {
-        entries,
-        done: Vec::new(),
-    };
+    let batch = Batch::new(entries);
     journal.append(lease, batch).await.unwrap();
 }
 

@@ -3,7 +3,8 @@
 //! Six verbs carry the log: `acquire`, `append`, `read`, `watch`, `command`, `retain`. The rest
 //! finds sessions, runs and asks. Nothing here blocks the calling task, and a write is durable when
 //! its future resolves. Dropping that future does not cancel the write: it may or may not have
-//! happened; compare the head of the log.
+//! happened. The caller may send it again: a batch, a command and an answer carry a [`WriteId`], and
+//! one that is repeated is answered as the first time.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -20,6 +21,7 @@ use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::watch::{Scope, Watch};
+use crate::write_id::WriteId;
 
 /// A pending answer; boxed, so that an engine can be chosen while the program runs.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -60,11 +62,16 @@ pub trait Journal: Send + Sync {
     /// Subscribes to hints; see [`Watch`].
     fn watch(&self, scope: Scope) -> Watch;
 
-    /// Enqueues a command for the session's owner; durable and numbered in order.
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64>;
+    /// Enqueues a command for the session's owner; durable and numbered in order. Returns its number.
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64>;
 
     /// Leaves a prompt for the owner of a session, which is made for it if need be: all of it or nothing.
-    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued>;
+    fn enqueue(&self, target: PromptTarget, id: WriteId, prompt: Bytes) -> Reply<'_, Enqueued>;
 
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
@@ -122,5 +129,11 @@ pub trait Journal: Send + Sync {
 
     /// Answers the ask of event `seq` and enqueues the command for the owner. The first answer
     /// wins; later ones fail as answered. Returns the command's number.
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64>;
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64>;
 }

@@ -24,6 +24,7 @@ mod sqlite;
 mod tail;
 mod truncate;
 mod watch;
+mod write_id;
 
 pub use clock::{Clock, ManualClock, Moment, SystemClock};
 pub use command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
@@ -41,3 +42,4 @@ pub use session::{ListCursor, Listing, NewSession, Parent, Session, SessionQuery
 pub use sqlite::Sqlite;
 pub use truncate::Truncate;
 pub use watch::{Scope, Watch};
+pub use write_id::WriteId;

@@ -24,6 +24,7 @@ use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::truncate::Truncate;
 use crate::watch::{Change, Scope, Watch, Watchers};
+use crate::write_id::WriteId;
 
 /// A journal that is lost when the process exits.
 #[derive(Debug)]
@@ -120,16 +121,21 @@ impl Journal for Memory {
         self.hints.watch(scope)
     }
 
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64> {
         self.write(session, move |store, session| {
-            store.log_mut(session)?.command(order, self.clock.now())
+            store.log_mut(session)?.command(id, order, self.clock.now())
         })
     }
 
-    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
-        let session = home.session().clone();
+    fn enqueue(&self, target: PromptTarget, id: WriteId, prompt: Bytes) -> Reply<'_, Enqueued> {
+        let session = target.session().clone();
         self.write(&session, move |store, _| {
-            store.enqueue(&home, prompt, self.clock.now())
+            store.enqueue(&target, id, prompt, self.clock.now())
         })
     }
 
@@ -212,11 +218,16 @@ impl Journal for Memory {
         self.read_store(|store| Ok(store.asks()))
     }
 
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64> {
         self.write(session, move |store, session| {
-            store
-                .log_mut(session)?
-                .settle(seq, answer, self.clock.now())
+            let log = store.log_mut(session)?;
+            log.settle(seq, id, answer, self.clock.now())
         })
     }
 }

@@ -46,6 +46,7 @@ use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::truncate::Truncate;
 use crate::watch::{Change, Scope, Watch, Watchers};
+use crate::write_id::WriteId;
 
 /// The access that a store is opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,17 +230,22 @@ impl Journal for Sqlite {
         watch
     }
 
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
-        let id = session.clone().into_owned();
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64> {
+        let name = session.clone().into_owned();
         self.write_of(session, order.length(), move |conn, clock| {
-            commands::command(conn, &id, &order, clock.now())
+            commands::command(conn, &name, id, &order, clock.now())
         })
     }
 
-    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
-        let session = home.session().clone();
+    fn enqueue(&self, target: PromptTarget, id: WriteId, prompt: Bytes) -> Reply<'_, Enqueued> {
+        let session = target.session().clone();
         self.write_of(&session, prompt.len(), move |conn, clock| {
-            commands::enqueue(conn, &home, prompt, clock.now())
+            commands::enqueue(conn, &target, id, prompt, clock.now())
         })
     }
 
@@ -348,10 +354,16 @@ impl Journal for Sqlite {
         Box::pin(self.threads.read(|conn| commands::asks(conn, None)))
     }
 
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
-        let id = session.clone().into_owned();
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64> {
+        let name = session.clone().into_owned();
         self.write_of(session, answer.len(), move |conn, clock| {
-            commands::settle(conn, &id, seq, answer, clock.now())
+            commands::settle(conn, &name, seq, id, answer, clock.now())
         })
     }
 }

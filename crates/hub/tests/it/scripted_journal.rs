@@ -10,7 +10,7 @@ use bytes::Bytes;
 use journal::{
     Batch, Command, CommandBody, Error, Fault, Journal, Lease, ListCursor, Listing, NewSession,
     OpenRun, Owner, Page, Read, Removed, Reply, Retention, Run, Session, SessionQuery, StoredFrame,
-    Takeover, WaitingAsk, Watch,
+    Takeover, WaitingAsk, Watch, WriteId,
 };
 use model::{RunId, SessionId};
 use tokio::time::{Instant, sleep};
@@ -109,11 +109,21 @@ impl Journal for ScriptedJournal {
     fn watch(&self, scope: journal::Scope) -> Watch {
         self.inner.watch(scope)
     }
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
-        self.place(self.inner.command(session, order))
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64> {
+        self.place(self.inner.command(session, id, order))
     }
-    fn enqueue(&self, home: journal::PromptTarget, prompt: Bytes) -> Reply<'_, journal::Enqueued> {
-        self.place(self.inner.enqueue(home, prompt))
+    fn enqueue(
+        &self,
+        target: journal::PromptTarget,
+        id: WriteId,
+        prompt: Bytes,
+    ) -> Reply<'_, journal::Enqueued> {
+        self.place(self.inner.enqueue(target, id, prompt))
     }
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.inner.commands(session, after)
@@ -176,8 +186,14 @@ impl Journal for ScriptedJournal {
     fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
         self.inner.asks()
     }
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
-        self.write(self.inner.settle(session, seq, answer))
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64> {
+        self.write(self.inner.settle(session, seq, id, answer))
     }
 }
 

@@ -1,5 +1,6 @@
 //! One session: its events and what they say about runs and asks.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::lease::{Holder, Owner};
 use crate::run::{Overview, Run, RunEnd};
 use crate::session::{NewSession, Parent, Session, State};
+use crate::write_id::WriteId;
 
 #[derive(Debug)]
 pub(super) struct MemoryLog {
@@ -26,6 +28,10 @@ pub(super) struct MemoryLog {
     pub(super) facts: LogState,
     commands: Vec<Command>,
     n_commands: u64,
+    /// The commands there ever were.
+    numbers: HashMap<WriteId, u64>,
+    /// The last one that was appended.
+    batch: Option<WriteId>,
     parent: Option<Parent>,
 }
 
@@ -75,6 +81,8 @@ impl MemoryLog {
             },
             commands: Vec::new(),
             n_commands: 0,
+            numbers: HashMap::new(),
+            batch: None,
             parent: new.parent,
         }
     }
@@ -124,13 +132,14 @@ impl MemoryLog {
     }
 
     fn n_queued(&self) -> u64 {
-        let is_prompt = |it: &&Command| matches!(it.order, CommandBody::Prompt(_));
-        self.commands.iter().filter(is_prompt).count() as u64
+        self.commands.iter().filter(|it| is_prompt(it)).count() as u64
     }
 
-    /// How many prompts come before the next one.
-    pub(super) fn position(&self) -> u64 {
-        self.n_queued() + u64::from(self.has_open_run())
+    /// How many prompts come before the command of this number.
+    pub(super) fn position(&self, number: u64) -> u64 {
+        let is_before = |it: &&Command| it.number < number && is_prompt(it);
+        let n_before = self.commands.iter().filter(is_before).count() as u64;
+        n_before + u64::from(self.has_open_run())
     }
 
     pub(super) fn head(&self) -> u64 {
@@ -164,6 +173,9 @@ impl MemoryLog {
         now: Timestamp,
         activity: u64,
     ) -> Result<Range<u64>> {
+        if let Some(stored) = batch.stored_range(self.batch, self.head()) {
+            return Ok(stored);
+        }
         // A batch is stored whole or not at all: put back what its first entries changed.
         let (n_events, n_frames) = (self.events.len(), self.frames.len());
         let facts = self.facts.clone();
@@ -193,6 +205,7 @@ impl MemoryLog {
             self.push(entry, now)?;
         }
         self.commands.retain(|it| !batch.done.contains(&it.number));
+        self.batch = Some(batch.id);
         Ok(first..self.head() + 1)
     }
 
@@ -325,7 +338,20 @@ impl MemoryLog {
         newest_first.take(limit as usize).cloned().collect()
     }
 
-    pub(super) fn command(&mut self, order: CommandBody, now: Timestamp) -> Result<u64> {
+    /// The number of the command that has this id, also when it is done.
+    pub(super) fn find_number(&self, id: WriteId) -> Option<u64> {
+        self.numbers.get(&id).copied()
+    }
+
+    pub(super) fn command(
+        &mut self,
+        id: WriteId,
+        order: CommandBody,
+        now: Timestamp,
+    ) -> Result<u64> {
+        if let Some(number) = self.find_number(id) {
+            return Ok(number);
+        }
         let pending = self.commands.len() as u64;
         if pending >= MAX_COMMANDS {
             return Err(Error::TooManyCommands {
@@ -334,6 +360,7 @@ impl MemoryLog {
             });
         }
         self.n_commands += 1;
+        self.numbers.insert(id, self.n_commands);
         self.commands.push(Command {
             number: self.n_commands,
             at: now,
@@ -351,7 +378,16 @@ impl MemoryLog {
         self.commands.iter().filter(later).cloned().collect()
     }
 
-    pub(super) fn settle(&mut self, seq: u64, answer: Bytes, now: Timestamp) -> Result<u64> {
+    pub(super) fn settle(
+        &mut self,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+        now: Timestamp,
+    ) -> Result<u64> {
+        if let Some(number) = self.find_number(id) {
+            return Ok(number);
+        }
         let session = self.id.clone();
         let Some(at) = self.facts.asks.iter().position(|it| it.seq == seq) else {
             return Err(Error::NoAsk { session, seq });
@@ -364,7 +400,7 @@ impl MemoryLog {
                 decision: ask.decision,
             });
         }
-        let number = self.command(CommandBody::Settle { ask: seq, answer }, now)?;
+        let number = self.command(id, CommandBody::Settle { ask: seq, answer }, now)?;
         // Only after the command: where the queue is full, the ask stays open.
         self.facts.asks[at].answered = true;
         Ok(number)
@@ -384,4 +420,8 @@ impl MemoryLog {
             })
             .collect()
     }
+}
+
+fn is_prompt(command: &Command) -> bool {
+    matches!(command.order, CommandBody::Prompt(_))
 }

@@ -15,6 +15,7 @@ use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Candidate, Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery, searchable};
+use crate::write_id::WriteId;
 
 #[derive(Debug, Default)]
 pub(super) struct MemoryStore {
@@ -104,14 +105,20 @@ impl MemoryStore {
 
     pub(super) fn enqueue(
         &mut self,
-        home: &PromptTarget,
+        target: &PromptTarget,
+        id: WriteId,
         prompt: Bytes,
         now: Timestamp,
     ) -> Result<Enqueued> {
-        home.create(|new| self.create(new.clone(), now))?;
-        let log = self.log_mut(home.session())?;
-        let position = log.position();
-        let number = log.command(CommandBody::Prompt(prompt), now)?;
+        let is_known = self
+            .log(target.session())
+            .is_ok_and(|it| it.find_number(id).is_some());
+        if !is_known {
+            target.create(|new| self.create(new.clone(), now))?;
+        }
+        let log = self.log_mut(target.session())?;
+        let number = log.command(id, CommandBody::Prompt(prompt), now)?;
+        let position = log.position(number);
         Ok(Enqueued { number, position })
     }
 

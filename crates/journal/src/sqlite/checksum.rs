@@ -53,6 +53,7 @@ pub(super) const LOGS: Table = Table::new(
         "owner",
         "lease_era",
         "lease_until",
+        "batch",
     ],
     1,
 );
@@ -82,12 +83,13 @@ pub(super) const ASKS: Table = Table::new(
 );
 pub(super) const COMMANDS: Table = Table::new(
     "commands",
-    &["session", "number", "at", "word", "ask", "body"],
+    &["session", "number", "at", "word", "ask", "body", "id"],
     2,
 );
+pub(super) const DONE: Table = Table::new("done", &["id", "session", "number", "at"], 1);
 pub(super) const NATIVES: Table = Table::new("natives", &["native", "session"], 2);
 
-pub(super) const TABLES: [&Table; 10] = [
+pub(super) const TABLES: [&Table; 11] = [
     &SESSIONS,
     &LOGS,
     &EPOCHS,
@@ -97,6 +99,7 @@ pub(super) const TABLES: [&Table; 10] = [
     &RUNS,
     &ASKS,
     &COMMANDS,
+    &DONE,
     &NATIVES,
 ];
 
@@ -264,16 +267,20 @@ impl Table {
 /// Rows between two reports of progress.
 const PIECE: i64 = 2000;
 
-/// Gives every row of a store that had no checksums its own; `progress` is called with how many of how many have one.
-pub(super) fn seal_all(conn: &Connection, progress: &mut dyn FnMut(u64, u64)) -> Result<(), Fault> {
+/// Gives every row of these tables its checksum; `progress` is called with how many of how many have one.
+pub(super) fn seal_all(
+    conn: &Connection,
+    tables: &[&Table],
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), Fault> {
     let mut total = 0;
-    for table in TABLES {
+    for table in tables {
         let sql = format!("SELECT count(*) FROM {}", table.name);
         let n: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
         total += n.unsigned_abs();
     }
     let mut n_done = 0;
-    for table in TABLES {
+    for table in tables {
         let mut after = i64::MIN;
         loop {
             let piece = piece(conn, table, after)?;

@@ -5,16 +5,43 @@ use model::{AskId, Decision, RunId, SessionId, Timestamp};
 use rusqlite::types::ValueRef::{self, Integer};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::checksum::{ASKS, COMMANDS};
+use super::checksum::{ASKS, COMMANDS, DONE};
 use super::log::with_line;
 use super::logs::LogRow;
 use super::sessions::{self, find_key};
-use crate::command::{Command, CommandBody, Enqueued, MAX_COMMANDS, PromptTarget, WaitingAsk};
+use crate::command::{
+    Command, CommandBody, Enqueued, KEEP_DONE_MILLIS, MAX_COMMANDS, PromptTarget, WaitingAsk,
+};
 use crate::error::{Damage, Error, Result};
+use crate::write_id::WriteId;
 
 pub(super) fn command(
     conn: &Connection,
+    session: &SessionId<'static>,
+    id: WriteId,
+    order: &CommandBody,
+    now: Timestamp,
+) -> Result<u64> {
+    match find_number(conn, id)? {
+        Some(number) => Ok(number),
+        None => add(conn, session, id, order, now),
+    }
+}
+
+/// The number of the command that has this id, also when it is done.
+fn find_number(conn: &Connection, id: WriteId) -> Result<Option<u64>> {
+    let sql = "SELECT number FROM commands WHERE id = ?1
+               UNION ALL SELECT number FROM done WHERE id = ?1";
+    Ok(conn
+        .prepare_cached(sql)?
+        .query_row([id.as_bytes()], |row| Ok(row.get::<_, i64>(0)? as u64))
+        .optional()?)
+}
+
+fn add(
+    conn: &Connection,
     id: &SessionId<'static>,
+    write: WriteId,
     order: &CommandBody,
     now: Timestamp,
 ) -> Result<u64> {
@@ -46,6 +73,7 @@ pub(super) fn command(
         word.into(),
         ask.map_or(ValueRef::Null, Integer),
         ValueRef::Blob(body),
+        ValueRef::Blob(write.as_bytes()),
     ];
     COMMANDS.insert(conn, &row)?;
     Ok(log.commands)
@@ -54,23 +82,58 @@ pub(super) fn command(
 /// Leaves a prompt, in a session that is made for it if need be.
 pub(super) fn enqueue(
     conn: &Connection,
-    home: &PromptTarget,
+    target: &PromptTarget,
+    id: WriteId,
     prompt: Bytes,
     now: Timestamp,
 ) -> Result<Enqueued> {
-    home.create(|new| sessions::create(conn, new, now))?;
-    let id = home.session();
-    let session = find_key(conn, id)?;
+    let session = target.session();
+    let number = match find_number(conn, id)? {
+        Some(number) => number,
+        None => {
+            target.create(|new| sessions::create(conn, new, now))?;
+            add(conn, session, id, &CommandBody::Prompt(prompt), now)?
+        }
+    };
     let position: i64 = conn
         .prepare_cached(
-            "SELECT (SELECT count(*) FROM commands WHERE session = ?1 AND word = 'prompt')
+            "SELECT (SELECT count(*) FROM commands WHERE session = ?1 AND word = 'prompt' AND number < ?2)
                   + (SELECT count(*) FROM runs WHERE session = ?1 AND last IS NULL)",
         )?
-        .query_row([session], |row| row.get(0))?;
+        .query_row([find_key(conn, session)?, number as i64], |row| row.get(0))?;
     Ok(Enqueued {
-        number: command(conn, id, &CommandBody::Prompt(prompt), now)?,
+        number,
         position: position as u64,
     })
+}
+
+/// Marks a command as done; its id is kept for a day, see [`forget_done`].
+pub(super) fn finish(conn: &Connection, session: i64, number: i64, now: Timestamp) -> Result<()> {
+    let key = params![session, number];
+    let id: Option<Option<Vec<u8>>> = conn
+        .prepare_cached("SELECT id FROM commands WHERE session = ?1 AND number = ?2")?
+        .query_row(key, |row| row.get(0))
+        .optional()?;
+    conn.prepare_cached("DELETE FROM commands WHERE session = ?1 AND number = ?2")?
+        .execute(key)?;
+    if let Some(id) = id.flatten() {
+        let row = [
+            ValueRef::Blob(&id),
+            Integer(session),
+            Integer(number),
+            Integer(now.millis()),
+        ];
+        DONE.insert(conn, &row)?;
+    }
+    Ok(())
+}
+
+/// Nobody sends a command again after a day.
+pub(super) fn forget_done(conn: &Connection, now: Timestamp) -> Result<()> {
+    let oldest = now.plus_millis(-KEEP_DONE_MILLIS);
+    conn.prepare_cached("DELETE FROM done WHERE at < ?1")?
+        .execute([oldest.millis()])?;
+    Ok(())
 }
 
 pub(super) fn commands(
@@ -80,7 +143,7 @@ pub(super) fn commands(
 ) -> Result<Vec<Command>> {
     let session = find_key(conn, session)?;
     let mut statement = conn.prepare_cached(
-        "SELECT session, number, at, word, ask, body, sum FROM commands
+        "SELECT session, number, at, word, ask, body, id, sum FROM commands
          WHERE session = ?1 AND number > ?2 ORDER BY number",
     )?;
     // Cursors come from clients: a number beyond the column's type is simply the end.
@@ -158,9 +221,13 @@ pub(super) fn settle(
     conn: &Connection,
     id: &SessionId<'static>,
     seq: u64,
+    write: WriteId,
     answer: Bytes,
     now: Timestamp,
 ) -> Result<u64> {
+    if let Some(number) = find_number(conn, write)? {
+        return Ok(number);
+    }
     let session = find_key(conn, id)?;
     let key: [&dyn ToSql; 2] = [&session, &i64::try_from(seq).unwrap_or(i64::MAX)];
     // Both the ask and its event must be undamaged: an altered question must not be answered.
@@ -193,5 +260,11 @@ pub(super) fn settle(
     }
     let change = "UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2";
     ASKS.update(conn, &key, (id, Damage::Ask(seq)), change, &[])?;
-    command(conn, id, &CommandBody::Settle { ask: seq, answer }, now)
+    add(
+        conn,
+        id,
+        write,
+        &CommandBody::Settle { ask: seq, answer },
+        now,
+    )
 }

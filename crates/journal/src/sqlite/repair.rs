@@ -312,10 +312,7 @@ impl Salvage<'_> {
             line_cut: stored.cut,
         };
         let put = |entry: Entry| -> Result<()> {
-            let batch = Batch {
-                entries: vec![entry],
-                done: Vec::new(),
-            };
+            let batch = Batch::new(vec![entry]);
             append::append(self.new, lease, &batch, self.now).map(drop)
         };
         // A failed append leaves half of its rows, so each has a savepoint.
@@ -413,7 +410,7 @@ impl Salvage<'_> {
                 self.record_loss(id, Damage::Command(number as u64));
                 continue;
             }
-            let mut values = [Integer(log.session); 6];
+            let mut values = [Integer(log.session); 7];
             for (n, value) in values.iter_mut().enumerate().skip(1) {
                 *value = row.get_ref(n)?;
             }

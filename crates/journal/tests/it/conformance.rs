@@ -4,6 +4,7 @@ mod commands;
 mod leases;
 mod log;
 mod retention;
+mod retries;
 mod runs_and_asks;
 mod sessions;
 mod truncation;

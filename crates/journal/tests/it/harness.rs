@@ -92,10 +92,7 @@ impl Harness {
     ) -> Result<()> {
         let entries = entries(lease, first, bodies);
         let n_entries = entries.len() as u64;
-        let batch = Batch {
-            entries,
-            done: Vec::new(),
-        };
+        let batch = Batch::new(entries);
         let range = self.journal.append(lease, batch).await?;
         assert_eq!(range, first..first + n_entries);
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use journal::{
     Batch, CommandBody, Config, Error, Fault, Journal, LostData, LostSession, ManualClock,
-    NewSession, OpenNote, Owner, Retention, Session, SessionQuery, Sqlite, Takeover,
+    NewSession, OpenNote, Owner, Retention, Session, SessionQuery, Sqlite, Takeover, WriteId,
 };
 use model::SessionId;
 
@@ -45,13 +45,10 @@ async fn add(journal: &Sqlite, id: &str, n_events: usize) -> Result<(), Error> {
     let owner = Owner::new("owner");
     let lease = journal.acquire(&id, &owner, TTL, Takeover::Lapsed).await?;
     let bodies = std::iter::repeat_with(|| note("x")).take(n_events);
-    let batch = Batch {
-        entries: entries(&lease, 1, bodies.collect()),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(&lease, 1, bodies.collect()));
     journal.append(&lease, batch).await?;
     let prompt = CommandBody::Prompt(Bytes::from_static(b"p"));
-    journal.command(&id, prompt).await?;
+    journal.command(&id, WriteId::new(), prompt).await?;
     journal.release(&lease).await
 }
 

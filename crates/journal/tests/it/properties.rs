@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use journal::{
     Batch, CommandBody, Deltas, Entry, Error, Journal, Lease, NewSession, Owner, Read, Retention,
-    Scope, SessionQuery, State, Takeover,
+    Scope, SessionQuery, State, Takeover, WriteId,
 };
 use model::{Binding, Body, Decision, Outcome, RunId, SessionId};
 use tokio::sync::Mutex;
@@ -137,7 +137,7 @@ impl History {
         let entries = entries(&lease, first, bodies);
         *head = first + n_events.max(1) - 1;
         let done = (0..dice.below(2)).map(|_| dice.below(5)).collect();
-        Act::Append(lease, Batch { entries, done })
+        Act::Append(lease, Batch::new(entries).with_done(done))
     }
 }
 
@@ -169,8 +169,16 @@ async fn perform(harness: &Harness, act: &Act) -> (String, Option<Lease>) {
             let frames = journal.frames(session, *read).await;
             summary(&journal.read(session, *read).await) + &summary(&frames)
         }
-        Act::Command(session, order) => summary(&journal.command(session, order.clone()).await),
-        Act::Settle(session, seq) => summary(&journal.settle(session, *seq, Bytes::new()).await),
+        Act::Command(session, order) => summary(
+            &journal
+                .command(session, WriteId::new(), order.clone())
+                .await,
+        ),
+        Act::Settle(session, seq) => summary(
+            &journal
+                .settle(session, *seq, WriteId::new(), Bytes::new())
+                .await,
+        ),
         Act::Retain(retention) => summary(&journal.retain(*retention).await),
         Act::List(query, limit) => summary(&journal.list(query.clone(), None, *limit).await),
         Act::Rename(session, title) => summary(&journal.rename(session, title.clone()).await),
@@ -269,10 +277,7 @@ async fn fight(journal: Arc<dyn Journal>, n: u64, acknowledged: Acknowledged) {
             let entries: Vec<_> = numbers
                 .map(|seq| Entry::of(&event(&lease, seq, note(&text)), None).unwrap())
                 .collect();
-            let batch = Batch {
-                entries: entries.clone(),
-                done: vec![],
-            };
+            let batch = Batch::new(entries.clone());
             match journal.append(&lease, batch).await {
                 Ok(range) => head = range.end - 1,
                 Err(Error::Fenced { .. }) => break,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use journal::{
-    CommandBody, Damage, DamagedRow, Fault, Journal, Owner, Session, SessionQuery, Sqlite, Takeover,
+    CommandBody, Damage, DamagedRow, Fault, Journal, Owner, Session, SessionQuery, Sqlite,
+    Takeover, WriteId,
 };
 use model::SessionId;
 
@@ -45,7 +46,7 @@ async fn an_undamaged_store_is_reported_as_such() {
     assert!(files(&disk.path) == before, "looking changes nothing");
     assert!(report.is_whole(), "{report:?}");
     assert_eq!((report.sessions, report.events), (3, 42));
-    assert_eq!((report.version, report.known), (3, 3));
+    assert_eq!((report.version, report.known), (4, 4));
     assert_eq!(report.missing, Some(vec![]));
     let length = |suffix: &str| {
         let path = format!("{}{suffix}", disk.path.display());
@@ -165,7 +166,13 @@ async fn what_is_whole_is_saved_and_the_old_store_is_kept() {
             .collect::<Vec<_>>(),
         [(2, &two)]
     );
-    assert_eq!(journal.command(&s3, two.clone()).await.unwrap(), 3);
+    assert_eq!(
+        journal
+            .command(&s3, WriteId::new(), two.clone())
+            .await
+            .unwrap(),
+        3
+    );
     // Leases of before do not pass, and new ones are given.
     let owner = Owner::new("owner");
     let lease = journal.acquire(&s1, &owner, TTL, Takeover::Lapsed).await;

@@ -49,10 +49,7 @@ async fn create(journal: &Sqlite) {
 
 async fn append(journal: &Sqlite, lease: &Lease, first: u64, n_events: usize) {
     let bodies = std::iter::repeat_with(|| note("x")).take(n_events);
-    let batch = Batch {
-        entries: entries(lease, first, bodies.collect()),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(lease, first, bodies.collect()));
     journal.append(lease, batch).await.unwrap();
 }
 
@@ -128,7 +125,7 @@ async fn a_store_of_a_later_version_is_left_alone() {
         open(&path).await,
         Err(Fault::Newer {
             found: 99,
-            known: 3
+            known: 4
         })
     ));
 }
@@ -173,10 +170,7 @@ async fn of_two_programs_on_one_store_one_owns_a_session() {
     let second = lease(&two, "two").await.unwrap();
     assert_eq!(second.head, 2);
     append(&two, &second, 3, 1).await;
-    let batch = Batch {
-        entries: entries(&first, 4, vec![note("late")]),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(&first, 4, vec![note("late")]));
     let late = one.append(&first, batch).await;
     assert!(matches!(late, Err(Error::Fenced { .. })));
 }
@@ -242,10 +236,7 @@ async fn space_is_given_back_when_sessions_are_removed() {
     // More pages than are given back in one step.
     let text = "x".repeat(4000);
     let bodies = std::iter::repeat_with(|| note(&text)).take(1200);
-    let batch = Batch {
-        entries: entries(&first, 1, bodies.collect()),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(&first, 1, bodies.collect()));
     journal.append(&first, batch).await.unwrap();
     journal.release(&first).await.unwrap();
     let all = journal::Retention {

@@ -69,7 +69,7 @@ impl TwoPrograms {
             .map(entry)
             .collect();
         let done = Vec::new();
-        let batch = Batch { entries, done };
+        let batch = Batch::new(entries).with_done(done);
         journal.append(&lease, batch).await.unwrap();
         journal.release(&lease).await.unwrap();
         lease.head + n_events

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use journal::{
-    Batch, Command, CommandBody, Enqueued, Entry, Error, NewSession, PromptTarget, State,
+    Batch, Command, CommandBody, Enqueued, Entry, Error, NewSession, PromptTarget, State, WriteId,
 };
 use model::{Origin, SessionId};
 
@@ -35,7 +35,7 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
     for (number, order) in (1..).zip(orders) {
         let given = harness
             .journal
-            .command(session, order.clone())
+            .command(session, WriteId::new(), order.clone())
             .await
             .unwrap();
         assert_eq!(given, number);
@@ -57,22 +57,19 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
     );
 
     // The abort is done before the prompt in front of it, together with what it caused.
-    let batch = Batch {
-        entries: entries(&lease, 1, vec![note("aborted")]),
-        done: vec![2],
-    };
+    let batch = Batch::new(entries(&lease, 1, vec![note("aborted")])).with_done(vec![2]);
     harness.journal.append(&lease, batch).await.unwrap();
     commands.remove(1);
     assert_eq!(
         harness.journal.commands(session, 0).await.unwrap(),
         commands
     );
-    let number = harness.journal.command(session, prompt("four")).await;
+    let number = harness
+        .journal
+        .command(session, WriteId::new(), prompt("four"))
+        .await;
     assert_eq!(number.unwrap(), 4);
-    let batch = Batch {
-        entries: Vec::new(),
-        done: vec![1, 3, 4],
-    };
+    let batch = Batch::new(Vec::new()).with_done(vec![1, 3, 4]);
     harness.journal.append(&lease, batch).await.unwrap();
     assert_eq!(harness.journal.pending().await.unwrap(), []);
 }
@@ -82,15 +79,12 @@ async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {
     let old = harness.lease("s").await;
     harness
         .journal
-        .command(&old.session, prompt("x"))
+        .command(&old.session, WriteId::new(), prompt("x"))
         .await
         .unwrap();
     harness.clock.pass(TTL);
     harness.acquire("s", "other").await.unwrap();
-    let batch = Batch {
-        entries: vec![],
-        done: vec![1],
-    };
+    let batch = Batch::new(vec![]).with_done(vec![1]);
     assert!(matches!(
         harness.journal.append(&old, batch).await,
         Err(Error::Fenced { .. })
@@ -112,19 +106,16 @@ async fn the_next_owner_gets_what_was_not_done(engine: Engine) {
     harness.create("s").await;
     harness
         .journal
-        .command(&session, prompt("before"))
+        .command(&session, WriteId::new(), prompt("before"))
         .await
         .unwrap();
     let dead = harness.acquire("s", "one").await.unwrap();
     harness
         .journal
-        .command(&session, prompt("under"))
+        .command(&session, WriteId::new(), prompt("under"))
         .await
         .unwrap();
-    let batch = Batch {
-        entries: entries(&dead, 1, vec![note("did the first")]),
-        done: vec![1],
-    };
+    let batch = Batch::new(entries(&dead, 1, vec![note("did the first")])).with_done(vec![1]);
     harness.journal.append(&dead, batch).await.unwrap();
     harness.clock.pass(TTL);
     harness.acquire("s", "two").await.unwrap();
@@ -143,7 +134,11 @@ async fn a_queue_has_an_end(engine: Engine) {
     for _ in 0..1001 {
         let journal = harness.journal.clone();
         let session = SessionId::new("s");
-        tasks.spawn(async move { journal.command(&session, prompt("again")).await });
+        tasks.spawn(async move {
+            journal
+                .command(&session, WriteId::new(), prompt("again"))
+                .await
+        });
     }
     let answers = tasks.join_all().await;
     let refused: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
@@ -153,7 +148,10 @@ async fn a_queue_has_an_end(engine: Engine) {
     );
     let unknown = SessionId::new("unknown");
     assert!(matches!(
-        harness.journal.command(&unknown, prompt("x")).await,
+        harness
+            .journal
+            .command(&unknown, WriteId::new(), prompt("x"))
+            .await,
         Err(Error::NoSession { .. })
     ));
 }
@@ -172,7 +170,7 @@ async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
     let harness = Harness::new(engine).await;
     let enqueue = async |home| {
         let prompt = Bytes::from_static(b"go");
-        harness.journal.enqueue(home, prompt).await
+        harness.journal.enqueue(home, WriteId::new(), prompt).await
     };
     let placed = |number, position| Enqueued { number, position };
     let session = SessionId::new("s");
@@ -218,15 +216,12 @@ async fn an_overview_is_a_consistent_snapshot(engine: Engine) {
     let session = &lease.session;
     harness
         .journal
-        .command(session, prompt("one"))
+        .command(session, WriteId::new(), prompt("one"))
         .await
         .unwrap();
     let mut begun = event(&lease, 1, started());
     begun.origin = Origin::Linkspan;
-    let batch = Batch {
-        entries: vec![Entry::of(&begun, None).unwrap()],
-        done: vec![1],
-    };
+    let batch = Batch::new(vec![Entry::of(&begun, None).unwrap()]).with_done(vec![1]);
     harness.journal.append(&lease, batch).await.unwrap();
     let look = async || {
         harness

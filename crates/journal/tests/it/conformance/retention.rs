@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use journal::{CommandBody, Error, Removed, Retention, SessionQuery};
+use journal::{CommandBody, Error, Removed, Retention, SessionQuery, WriteId};
 use model::{Outcome, SessionId};
 
 use super::for_every_engine;
@@ -96,7 +96,11 @@ async fn what_is_in_use_stays(engine: Engine) {
     harness.create("commanded").await;
     let order = CommandBody::Prompt(Bytes::new());
     let commanded = SessionId::new("commanded");
-    harness.journal.command(&commanded, order).await.unwrap();
+    harness
+        .journal
+        .command(&commanded, WriteId::new(), order)
+        .await
+        .unwrap();
     let running = harness.lease("running").await;
     harness.append(&running, 1, vec![started()]).await.unwrap();
     harness.clock.pass(TTL);
@@ -160,7 +164,7 @@ async fn its_owner_removes_a_session_whatever_is_in_it(engine: Engine) {
     let order = CommandBody::Prompt(Bytes::from_static(b"more"));
     harness
         .journal
-        .command(&lease.session, order)
+        .command(&lease.session, WriteId::new(), order)
         .await
         .unwrap();
     harness.journal.remove(&lease).await.unwrap();

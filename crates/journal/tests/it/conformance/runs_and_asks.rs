@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use journal::{CommandBody, Error, Holder, OpenRun, Owner, Run, RunEnd, State, WaitingAsk};
+use journal::{
+    CommandBody, Error, Holder, OpenRun, Owner, Run, RunEnd, State, WaitingAsk, WriteId,
+};
 use model::{AskId, Decision, Outcome, RunId, SessionId};
 
 use super::for_every_engine;
@@ -82,10 +84,7 @@ async fn runs_are_listed_from_the_newest(engine: Engine) {
             event.run = Some(RunId::new(name.clone()));
             journal::Entry::of(&event, None).unwrap()
         });
-        let batch = journal::Batch {
-            entries: entries.collect(),
-            done: vec![],
-        };
+        let batch = journal::Batch::new(entries.collect());
         harness.journal.append(&lease, batch).await.unwrap();
     }
     let list = async |before, limit| {
@@ -154,7 +153,7 @@ async fn a_session_runs_waits_and_rests(engine: Engine) {
     assert_eq!(state().await, State::Waiting);
     harness
         .journal
-        .settle(&lease.session, 2, Bytes::new())
+        .settle(&lease.session, 2, WriteId::new(), Bytes::new())
         .await
         .unwrap();
     assert_eq!(state().await, State::Running);
@@ -183,14 +182,17 @@ async fn an_ask_is_answered_once(engine: Engine) {
     };
     assert_eq!(harness.journal.asks().await.unwrap(), [waiting.clone()]);
     assert!(matches!(
-        harness.journal.settle(session, 2, Bytes::new()).await,
+        harness
+            .journal
+            .settle(session, 2, WriteId::new(), Bytes::new())
+            .await,
         Err(Error::NoAsk { seq: 2, .. })
     ));
 
     let yes = Bytes::from_static(b"yes");
     let number = harness
         .journal
-        .settle(session, 1, yes.clone())
+        .settle(session, 1, WriteId::new(), yes.clone())
         .await
         .unwrap();
     let commands = harness.journal.commands(session, 0).await.unwrap();
@@ -208,14 +210,17 @@ async fn an_ask_is_answered_once(engine: Engine) {
     assert_eq!(harness.journal.asks().await.unwrap(), [waiting]);
     let no = Bytes::from_static(b"no");
     assert!(matches!(
-        harness.journal.settle(session, 1, no.clone()).await,
+        harness
+            .journal
+            .settle(session, 1, WriteId::new(), no.clone())
+            .await,
         Err(Error::Answered { decision: None, .. })
     ));
 
     let bodies = vec![settled("a", Decision::Allowed)];
     harness.append(&lease, 2, bodies).await.unwrap();
     assert!(matches!(
-        harness.journal.settle(session, 1, no).await,
+        harness.journal.settle(session, 1, WriteId::new(), no).await,
         Err(Error::Answered {
             decision: Some(Decision::Allowed),
             ..
@@ -239,7 +244,7 @@ async fn an_ask_the_agent_took_back_cannot_be_answered(engine: Engine) {
     assert!(matches!(
         harness
             .journal
-            .settle(&lease.session, 1, Bytes::new())
+            .settle(&lease.session, 1, WriteId::new(), Bytes::new())
             .await,
         Err(Error::Answered {
             decision: Some(Decision::Withdrawn),
@@ -268,13 +273,13 @@ async fn an_id_that_is_used_again_is_another_ask(engine: Engine) {
     assert!(matches!(
         harness
             .journal
-            .settle(&lease.session, 1, Bytes::new())
+            .settle(&lease.session, 1, WriteId::new(), Bytes::new())
             .await,
         Err(Error::Answered { .. })
     ));
     harness
         .journal
-        .settle(&lease.session, 3, Bytes::new())
+        .settle(&lease.session, 3, WriteId::new(), Bytes::new())
         .await
         .unwrap();
 }
@@ -292,7 +297,10 @@ async fn of_many_answers_at_once_one_counts(engine: Engine) {
         let session = lease.session.clone();
         tasks.spawn(async move {
             let answer = Bytes::from(vec![n]);
-            journal.settle(&session, 1, answer).await.is_ok()
+            journal
+                .settle(&session, 1, WriteId::new(), answer)
+                .await
+                .is_ok()
         });
     }
     let counted = tasks.join_all().await;

@@ -44,7 +44,7 @@ impl Hub {
     /// Whether the ask of event `seq` waits for a person: the permissions do not decide it, it has no
     /// answer yet, and it is not part of a recording.
     pub async fn is_waiting(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
-        let asks = self.journal().asks().await?;
+        let asks = self.journal().asks(None).await?;
         let is_open = asks
             .iter()
             .any(|it| it.session == *session && it.seq == seq && !it.answered);
@@ -63,7 +63,7 @@ impl Hub {
             return Ok(false);
         }
         // An ask that is not open is left to the journal, whose error says why.
-        let asks = self.journal().asks().await?;
+        let asks = self.journal().asks(None).await?;
         Ok(asks
             .iter()
             .any(|it| it.session == *session && it.seq == seq))

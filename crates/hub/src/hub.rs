@@ -454,7 +454,7 @@ impl Hub {
 impl Hub {
     /// Takes the prompts of this hub out of all queues.
     async fn withdraw_own_prompts(&self) -> Result<()> {
-        for session in self.journal().pending().await? {
+        for session in self.journal().pending(None).await? {
             let commands = self.journal().commands(&session, 0).await?;
             for Command { number, order, .. } in commands {
                 if let CommandBody::Prompt(body) = order
@@ -492,6 +492,7 @@ impl fmt::Debug for Hub {
 /// A session that is made for a prompt.
 fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) -> PromptTarget {
     let new = |id: String| NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id),
         engine: engine.to_owned(),
         cwd: Some(cwd.to_owned()),

@@ -37,7 +37,7 @@ pub(crate) async fn close_all(
     ttl: Duration,
     is_own: impl Fn(&SessionId<'static>) -> bool,
 ) -> Result<Vec<SessionId<'static>>> {
-    let mut lost = journal.open_runs().await?;
+    let mut lost = journal.open_runs(None).await?;
     lost.retain(|it| is_lost(it) && !is_own(&it.run.session));
     let mut closed = Vec::new();
     if lost.is_empty() {

@@ -65,6 +65,7 @@ async fn main() {
 async fn take(journal: &Sqlite, owner: &str, dead: &str) -> Lease {
     let session = SessionId::new("s");
     let new = NewSession {
+        home: journal::Node::default(),
         id: session.clone(),
         engine: "claude".to_owned(),
         cwd: None,

@@ -97,6 +97,7 @@ async fn open(path: &Path) -> Sqlite {
 async fn acquire(journal: &Sqlite, session: &str) -> Lease {
     let session = SessionId::new(session.to_owned());
     let new = NewSession {
+        home: journal::Node::default(),
         id: session.clone(),
         engine: "claude".to_owned(),
         cwd: None,

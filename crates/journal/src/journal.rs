@@ -17,6 +17,7 @@ use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
@@ -76,8 +77,9 @@ pub trait Journal: Send + Sync {
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
 
-    /// Sessions with pending commands, whatever their owner; a hub checks them when it opens.
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>>;
+    /// Sessions of this home, or of all nodes, with pending commands, whatever their owner; a hub checks them
+    /// when it opens.
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>>;
 
     /// Removes a session with all that is in it. Only its owner may, as with everything that is written.
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()>;
@@ -121,11 +123,11 @@ pub trait Journal: Send + Sync {
     /// The newest run of that name in any session.
     fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>>;
 
-    /// Every run without an end, the oldest first.
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>>;
+    /// Every run of this home, or of all nodes, without an end, the oldest first.
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>>;
 
-    /// Every ask that is not settled, the oldest first.
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>>;
+    /// Every ask of this home, or of all nodes, that is not settled, the oldest first.
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>>;
 
     /// Answers the ask of event `seq` and enqueues the command for the owner. The first answer
     /// wins; later ones fail as answered. Returns the command's number.

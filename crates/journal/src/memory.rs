@@ -19,6 +19,7 @@ use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::Result;
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
@@ -143,8 +144,8 @@ impl Journal for Memory {
         self.read_store(move |store| Ok(store.log(session)?.commands(after)))
     }
 
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
-        self.read_store(|store| Ok(store.pending()))
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {
+        self.read_store(move |store| Ok(store.pending(home)))
     }
 
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
@@ -210,12 +211,12 @@ impl Journal for Memory {
         self.read_store(move |store| Ok(store.find_run(run)))
     }
 
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
-        self.read_store(move |store| Ok(store.open_runs(&self.clock.steady())))
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>> {
+        self.read_store(move |store| Ok(store.open_runs(home, &self.clock.steady())))
     }
 
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        self.read_store(|store| Ok(store.asks()))
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>> {
+        self.read_store(move |store| Ok(store.asks(home)))
     }
 
     fn settle<'a>(

@@ -39,6 +39,7 @@ use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::open_note::OpenNote;
 use crate::report::{Repaired, Report};
 use crate::retention::{Removed, Retention};
@@ -340,18 +341,23 @@ impl Journal for Sqlite {
         Box::pin(self.threads.read(move |conn| runs::find_run(conn, &run)))
     }
 
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
-        Box::pin(self.threads.read(commands::pending))
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {
+        let home = home.cloned();
+        let pending = move |conn: &Connection| commands::pending(conn, home.as_ref());
+        Box::pin(self.threads.read(pending))
     }
 
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
-        let clock = Arc::clone(&self.clock);
-        let open_runs = move |conn: &Connection| runs::open_runs(conn, &clock.steady());
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>> {
+        let (home, clock) = (home.cloned(), Arc::clone(&self.clock));
+        let open_runs =
+            move |conn: &Connection| runs::open_runs(conn, home.as_ref(), &clock.steady());
         Box::pin(self.threads.read(open_runs))
     }
 
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        Box::pin(self.threads.read(|conn| commands::asks(conn, None)))
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>> {
+        let home = home.cloned();
+        let asks = move |conn: &Connection| commands::asks(conn, None, home.as_ref());
+        Box::pin(self.threads.read(asks))
     }
 
     fn settle<'a>(

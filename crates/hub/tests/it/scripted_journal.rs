@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use journal::{
     Batch, Command, CommandBody, Error, Fault, Journal, Lease, ListCursor, Listing, NewSession,
-    OpenRun, Owner, Page, Read, Removed, Reply, Retention, Run, Session, SessionQuery, StoredFrame,
-    Takeover, WaitingAsk, Watch, WriteId,
+    Node, OpenRun, Owner, Page, Read, Removed, Reply, Retention, Run, Session, SessionQuery,
+    StoredFrame, Takeover, WaitingAsk, Watch, WriteId,
 };
 use model::{RunId, SessionId};
 use tokio::time::{Instant, sleep};
@@ -128,8 +128,8 @@ impl Journal for ScriptedJournal {
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.inner.commands(session, after)
     }
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
-        self.inner.pending()
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {
+        self.inner.pending(home)
     }
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
         self.write(self.inner.remove(lease))
@@ -180,11 +180,11 @@ impl Journal for ScriptedJournal {
     fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>> {
         self.inner.find_run(run)
     }
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
-        self.inner.open_runs()
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>> {
+        self.inner.open_runs(home)
     }
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        self.inner.asks()
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>> {
+        self.inner.asks(home)
     }
     fn settle<'a>(
         &'a self,

@@ -21,6 +21,7 @@ const ENGINE: &str = "replay:approval";
 
 fn new_session(id: &str) -> NewSession {
     NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: ENGINE.to_owned(),
         cwd: None,

@@ -11,6 +11,7 @@ use crate::command::{Command, CommandBody, MAX_COMMANDS, WaitingAsk};
 use crate::entry::{Batch, Deltas, Effect, Entry, Page, PageBudget, Read, Stored, StoredFrame};
 use crate::error::{Error, Result};
 use crate::lease::{Holder, Owner};
+use crate::node::Node;
 use crate::run::{Overview, Run, RunEnd};
 use crate::session::{NewSession, Parent, Session, State};
 use crate::write_id::WriteId;
@@ -18,6 +19,7 @@ use crate::write_id::WriteId;
 #[derive(Debug)]
 pub(super) struct MemoryLog {
     pub(super) id: SessionId<'static>,
+    pub(super) home: Node,
     engine: String,
     pub(super) title: Option<String>,
     created_at: Timestamp,
@@ -63,6 +65,7 @@ impl MemoryLog {
     pub(super) fn new(new: NewSession, now: Timestamp, activity: u64) -> Self {
         Self {
             id: new.id,
+            home: new.home,
             engine: new.engine,
             title: new.title,
             created_at: now,
@@ -103,6 +106,7 @@ impl MemoryLog {
         };
         Session {
             id: self.id.clone(),
+            home: self.home.clone(),
             engine: self.engine.clone(),
             native: self.facts.natives.last().cloned(),
             cwd: self.facts.cwd.clone(),

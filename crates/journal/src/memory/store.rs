@@ -12,6 +12,7 @@ use crate::command::{CommandBody, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::Batch;
 use crate::error::{Error, Result};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::retention::{Candidate, Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery, searchable};
@@ -177,10 +178,15 @@ impl MemoryStore {
             .cloned()
     }
 
-    pub(super) fn open_runs(&self, now: &Moment) -> Vec<OpenRun> {
+    /// The sessions of a home, or all.
+    fn of_home(&self, home: Option<&Node>) -> impl Iterator<Item = &MemoryLog> {
+        let is_there = move |it: &&MemoryLog| home.is_none_or(|home| *home == it.home);
+        self.logs.iter().filter(is_there)
+    }
+
+    pub(super) fn open_runs(&self, home: Option<&Node>, now: &Moment) -> Vec<OpenRun> {
         let mut open: Vec<_> = self
-            .logs
-            .iter()
+            .of_home(home)
             .flat_map(|log| {
                 let open = log.facts.runs.iter().filter(|it| it.end.is_none());
                 open.map(|run| OpenRun {
@@ -193,13 +199,13 @@ impl MemoryStore {
         open
     }
 
-    pub(super) fn pending(&self) -> Vec<SessionId<'static>> {
-        let pending = self.logs.iter().filter(|it| it.has_commands());
+    pub(super) fn pending(&self, home: Option<&Node>) -> Vec<SessionId<'static>> {
+        let pending = self.of_home(home).filter(|it| it.has_commands());
         pending.map(|it| it.id.clone()).collect()
     }
 
-    pub(super) fn asks(&self) -> Vec<WaitingAsk> {
-        let mut asks: Vec<_> = self.logs.iter().flat_map(MemoryLog::waiting).collect();
+    pub(super) fn asks(&self, home: Option<&Node>) -> Vec<WaitingAsk> {
+        let mut asks: Vec<_> = self.of_home(home).flat_map(MemoryLog::waiting).collect();
         asks.sort_by_key(|it| it.at);
         asks
     }
@@ -242,7 +248,8 @@ fn matches(session: &Session, query: &SessionQuery) -> bool {
         session.title.as_deref(),
         session.cwd.as_deref(),
     ]);
-    query.engine.as_ref().is_none_or(|it| *it == session.engine)
+    query.home.as_ref().is_none_or(|it| *it == session.home)
+        && query.engine.as_ref().is_none_or(|it| *it == session.engine)
         && query.state.is_none_or(|it| it == session.state)
         && query
             .text

@@ -39,6 +39,7 @@ pub(super) const SESSIONS: Table = Table::new(
         "activity",
         "parent",
         "parent_seq",
+        "home",
     ],
     1,
 );
@@ -131,7 +132,7 @@ impl Table {
     /// Verifies the checksum of a row: its columns from `first` on, followed by `sum`.
     pub(super) fn is_whole(&self, row: &Row<'_>, first: usize) -> bool {
         // An array, because every row that is read passes here; `SESSIONS` is the widest table.
-        let mut values = [ValueRef::Null; 11];
+        let mut values = [ValueRef::Null; 12];
         let values = &mut values[..self.columns.len()];
         for (n, value) in values.iter_mut().enumerate() {
             match row.get_ref(first + n) {

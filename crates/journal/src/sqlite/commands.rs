@@ -13,6 +13,7 @@ use crate::command::{
     Command, CommandBody, Enqueued, KEEP_DONE_MILLIS, MAX_COMMANDS, PromptTarget, WaitingAsk,
 };
 use crate::error::{Damage, Error, Result};
+use crate::node::Node;
 use crate::write_id::WriteId;
 
 pub(super) fn command(
@@ -162,11 +163,14 @@ pub(super) fn commands(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-pub(super) fn pending(conn: &Connection) -> Result<Vec<SessionId<'static>>> {
+pub(super) fn pending(conn: &Connection, home: Option<&Node>) -> Result<Vec<SessionId<'static>>> {
     let mut statement = conn.prepare_cached(
-        "SELECT id FROM sessions WHERE key IN (SELECT session FROM commands) ORDER BY key",
+        "SELECT id FROM sessions
+         WHERE key IN (SELECT session FROM commands) AND (?1 IS NULL OR home = ?1) ORDER BY key",
     )?;
-    let rows = statement.query_map([], |row| Ok(SessionId::new(row.get::<_, String>(0)?)))?;
+    let rows = statement.query_map([home.map(Node::as_str)], |row| {
+        Ok(SessionId::new(row.get::<_, String>(0)?))
+    })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -183,18 +187,21 @@ fn order(row: &Row<'_>) -> rusqlite::Result<CommandBody> {
     }
 }
 
-/// Open asks of one session or of all. Damaged ones are skipped: an altered question must not be
+/// Open asks of one session, of one home or of all. Damaged ones are skipped: an altered question must not be
 /// answered.
 pub(super) fn asks(
     conn: &Connection,
     session: Option<&SessionId<'static>>,
+    home: Option<&Node>,
 ) -> Result<Vec<WaitingAsk>> {
     let mut statement = conn.prepare_cached(
         "SELECT a.session, a.seq, a.ask, a.run, a.at, a.answered, a.decision, a.sum, s.id
          FROM asks a JOIN sessions s ON s.key = a.session
-         WHERE a.decision IS NULL AND (?1 IS NULL OR s.id = ?1) ORDER BY a.at, a.session, a.seq",
+         WHERE a.decision IS NULL AND (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.home = ?2)
+         ORDER BY a.at, a.session, a.seq",
     )?;
-    let mut rows = statement.query([session.map(SessionId::as_str)])?;
+    let (session, home) = (session.map(SessionId::as_str), home.map(Node::as_str));
+    let mut rows = statement.query([session, home])?;
     let mut asks = Vec::new();
     while let Some(row) = rows.next()? {
         if !ASKS.is_whole(row, 0) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::checksum::{self, COMMANDS, LOGS, TABLES, Table};
+use super::checksum::{self, COMMANDS, LOGS, SESSIONS, TABLES, Table};
 use super::open;
 use crate::error::Fault;
 use crate::open_note::OpenNote;
@@ -33,6 +33,10 @@ const STEPS: &[Migration] = &[
     Migration {
         sql: include_str!("ids.sql"),
         seals: &[&LOGS, &COMMANDS],
+    },
+    Migration {
+        sql: include_str!("home.sql"),
+        seals: &[&SESSIONS],
     },
 ];
 

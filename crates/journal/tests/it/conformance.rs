@@ -1,6 +1,7 @@
 //! One suite, written against the trait alone, run for every engine.
 
 mod commands;
+mod homes;
 mod leases;
 mod log;
 mod retention;

@@ -163,6 +163,7 @@ fn config() -> Config {
 async fn take(journal: &Sqlite) -> Lease {
     let session = SessionId::new("s");
     let new = NewSession {
+        home: journal::Node::default(),
         id: session.clone(),
         engine: "claude".to_owned(),
         cwd: None,

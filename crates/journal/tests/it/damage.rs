@@ -92,6 +92,7 @@ async fn fill(journal: &Sqlite, id: &str, n_events: u64) {
 
 pub(crate) async fn begin(journal: &Sqlite, id: &str) -> Lease {
     let new = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: "claude".to_owned(),
         cwd: Some("/srv".to_owned()),
@@ -292,7 +293,7 @@ async fn damaged_rows_beside_the_log_are_not_acted_upon() {
             .len(),
         1
     );
-    let asks = journal.asks().await.unwrap();
+    let asks = journal.asks(None).await.unwrap();
     let asks: Vec<_> = asks
         .iter()
         .map(|it| (it.session.as_str(), it.seq))
@@ -338,7 +339,7 @@ async fn damaged_rows_beside_the_log_are_not_acted_upon() {
         "UPDATE events SET line = replace(line, 'run it?', 'eat it?') WHERE key = (1 << 36 | 6)",
     );
     let journal = disk.open().await;
-    let asks = journal.asks().await.unwrap();
+    let asks = journal.asks(None).await.unwrap();
     assert_eq!(asks.len(), 1);
     let settled = journal
         .settle(&s1, 6, WriteId::new(), Bytes::from_static(b"{}"))

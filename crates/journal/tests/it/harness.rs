@@ -66,6 +66,7 @@ impl Harness {
 
     pub(crate) async fn create(&self, id: &str) -> Session {
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(id.to_owned()),
             engine: "claude".to_owned(),
             cwd: None,

@@ -35,6 +35,7 @@ async fn open(path: &Path) -> (Result<Sqlite, Fault>, Vec<OpenNote>) {
 
 async fn add(journal: &Sqlite, id: &str, n_events: usize) -> Result<(), Error> {
     let new = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: "claude".to_owned(),
         cwd: None,

@@ -69,6 +69,7 @@ impl History {
         let owner = Owner::new(format!("o{}", dice.below(3)));
         match dice.below(24) {
             0..=2 => Act::Create(NewSession {
+                home: journal::Node::default(),
                 id: session,
                 engine: ["claude", "codex"][dice.below(2) as usize].to_owned(),
                 cwd: None,
@@ -106,6 +107,7 @@ impl History {
             }),
             19 => Act::List(
                 SessionQuery {
+                    home: None,
                     engine: None,
                     text: (dice.below(2) == 0).then(|| format!("title {}", dice.below(3))),
                     state: [None, Some(State::Running), Some(State::Waiting)]
@@ -200,8 +202,8 @@ async fn snapshot(harness: &Harness, session: &SessionId<'static>) -> String {
         summary(&journal.find_run(&RunId::new("run")).await),
         summary(&journal.runs(session, None, 10).await),
         summary(&journal.commands(session, 0).await),
-        summary(&journal.open_runs().await),
-        summary(&journal.asks().await),
+        summary(&journal.open_runs(None).await),
+        summary(&journal.asks(None).await),
     ]
     .join("\n")
 }

@@ -38,6 +38,7 @@ async fn lease(journal: &Sqlite, owner: &str) -> Result<Lease, Error> {
 
 async fn create(journal: &Sqlite) {
     let session = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new("s"),
         engine: "claude".to_owned(),
         cwd: None,
@@ -81,6 +82,7 @@ async fn what_was_begun_is_stored_when_the_journal_is_dropped() {
     let journal = open(&path).await.unwrap();
     for n in 0..50 {
         let mut create = journal.create(NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(format!("s{n}")),
             engine: "claude".to_owned(),
             cwd: None,
@@ -125,7 +127,7 @@ async fn a_store_of_a_later_version_is_left_alone() {
         open(&path).await,
         Err(Fault::Newer {
             found: 99,
-            known: 4
+            known: 5
         })
     ));
 }

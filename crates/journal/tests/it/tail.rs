@@ -34,6 +34,7 @@ impl TwoPrograms {
         };
         let (ours, theirs) = (open().await, open().await);
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new("s"),
             engine: "claude".to_owned(),
             cwd: None,

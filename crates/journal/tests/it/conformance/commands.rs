@@ -49,7 +49,7 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
         harness.journal.commands(session, 0).await.unwrap(),
         commands
     );
-    let pending = harness.journal.pending().await.unwrap();
+    let pending = harness.journal.pending(None).await.unwrap();
     assert_eq!(pending, std::slice::from_ref(session));
     assert_eq!(
         harness.journal.commands(session, 2).await.unwrap(),
@@ -71,7 +71,7 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
     assert_eq!(number.unwrap(), 4);
     let batch = Batch::new(Vec::new()).with_done(vec![1, 3, 4]);
     harness.journal.append(&lease, batch).await.unwrap();
-    assert_eq!(harness.journal.pending().await.unwrap(), []);
+    assert_eq!(harness.journal.pending(None).await.unwrap(), []);
 }
 
 async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {
@@ -158,6 +158,7 @@ async fn a_queue_has_an_end(engine: Engine) {
 
 fn new(id: &str) -> NewSession {
     NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: "claude".to_owned(),
         cwd: None,

@@ -97,7 +97,7 @@ async fn a_batch_is_taken_whole_or_not_at_all(engine: Engine) {
         })
     ));
     assert_eq!(harness.find("s").await, before);
-    assert_eq!(harness.journal.open_runs().await.unwrap(), []);
+    assert_eq!(harness.journal.open_runs(None).await.unwrap(), []);
     harness.append(&lease, 1, vec![started()]).await.unwrap();
 }
 

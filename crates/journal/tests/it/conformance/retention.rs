@@ -170,8 +170,8 @@ async fn its_owner_removes_a_session_whatever_is_in_it(engine: Engine) {
     harness.journal.remove(&lease).await.unwrap();
     assert_eq!(left(&harness).await, ["c", "a"]);
     assert_eq!(harness.journal.find_native(&native).await.unwrap(), None);
-    assert_eq!(harness.journal.open_runs().await.unwrap(), []);
-    assert_eq!(harness.journal.pending().await.unwrap(), []);
+    assert_eq!(harness.journal.open_runs(None).await.unwrap(), []);
+    assert_eq!(harness.journal.pending(None).await.unwrap(), []);
     let read = harness.journal.read(&lease.session, everything(0)).await;
     assert!(matches!(read, Err(Error::NoSession { .. })));
     let again = harness.journal.remove(&lease).await;

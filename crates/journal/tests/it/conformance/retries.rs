@@ -134,6 +134,7 @@ async fn a_prompt_sent_twice_makes_one_session(engine: Engine) {
     let harness = Harness::new(engine).await;
     let id = WriteId::new();
     let new = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new("s"),
         engine: "claude".to_owned(),
         cwd: None,

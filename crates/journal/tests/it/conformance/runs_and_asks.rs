@@ -120,23 +120,23 @@ async fn open_runs_name_their_holder(engine: Engine) {
         })
     };
     assert_eq!(
-        harness.journal.open_runs().await.unwrap(),
+        harness.journal.open_runs(None).await.unwrap(),
         [open(holder(false))]
     );
     harness.clock.pass(TTL);
     assert_eq!(
-        harness.journal.open_runs().await.unwrap(),
+        harness.journal.open_runs(None).await.unwrap(),
         [open(holder(true))]
     );
     harness.journal.release(&lease).await.unwrap();
-    assert_eq!(harness.journal.open_runs().await.unwrap(), [open(None)]);
+    assert_eq!(harness.journal.open_runs(None).await.unwrap(), [open(None)]);
 
     let lease = harness.acquire("s", "finder").await.unwrap();
     harness
         .append(&lease, lease.head + 1, vec![ended(Outcome::Lost)])
         .await
         .unwrap();
-    assert_eq!(harness.journal.open_runs().await.unwrap(), []);
+    assert_eq!(harness.journal.open_runs(None).await.unwrap(), []);
 }
 
 async fn a_session_runs_waits_and_rests(engine: Engine) {
@@ -180,7 +180,7 @@ async fn an_ask_is_answered_once(engine: Engine) {
         answered: false,
         line: lines[0].line(),
     };
-    assert_eq!(harness.journal.asks().await.unwrap(), [waiting.clone()]);
+    assert_eq!(harness.journal.asks(None).await.unwrap(), [waiting.clone()]);
     assert!(matches!(
         harness
             .journal
@@ -207,7 +207,7 @@ async fn an_ask_is_answered_once(engine: Engine) {
         )
     );
     waiting.answered = true;
-    assert_eq!(harness.journal.asks().await.unwrap(), [waiting]);
+    assert_eq!(harness.journal.asks(None).await.unwrap(), [waiting]);
     let no = Bytes::from_static(b"no");
     assert!(matches!(
         harness
@@ -226,7 +226,7 @@ async fn an_ask_is_answered_once(engine: Engine) {
             ..
         })
     ));
-    assert_eq!(harness.journal.asks().await.unwrap(), []);
+    assert_eq!(harness.journal.asks(None).await.unwrap(), []);
     assert_eq!(harness.journal.commands(session, 0).await.unwrap().len(), 1);
     assert!(matches!(
         harness

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journal::{Error, ListCursor, NewSession, Parent, Session, SessionQuery, State};
+use journal::{Error, ListCursor, NewSession, Node, Parent, Session, SessionQuery, State};
 use model::{Binding, Outcome, SessionId};
 
 use super::for_every_engine;
@@ -23,6 +23,7 @@ for_every_engine!(
 async fn a_session_is_made_once(engine: Engine) {
     let harness = Harness::new(engine).await;
     let new = NewSession {
+        home: Node::default(),
         id: SessionId::new("s"),
         engine: "codex".to_owned(),
         cwd: Some("/home/ann/shop".to_owned()),
@@ -31,6 +32,7 @@ async fn a_session_is_made_once(engine: Engine) {
     };
     let session = Session {
         id: SessionId::new("s"),
+        home: Node::default(),
         engine: "codex".to_owned(),
         native: None,
         cwd: Some("/home/ann/shop".to_owned()),
@@ -166,6 +168,7 @@ async fn the_list_is_filtered(engine: Engine) {
         ("three", "codex", Some("100% of_it"), None),
     ] {
         let new = NewSession {
+            home: Node::default(),
             id: SessionId::new(id),
             engine: engine.to_owned(),
             cwd: cwd.map(str::to_owned),
@@ -265,6 +268,7 @@ async fn a_fork_names_what_it_began_with(engine: Engine) {
         seq: 7,
     });
     let new = NewSession {
+        home: Node::default(),
         id: SessionId::new("fork"),
         engine: "claude".to_owned(),
         cwd: None,

@@ -1,0 +1,309 @@
+//! Test support: a PostgreSQL server of one's own, for as long as the process lives.
+//!
+//! It is made from the programs that the system has installed, in a temporary directory and on a free port of
+//! the loopback address; no other server is touched. A shell waits beside it for the end of this process,
+//! however that comes, and then stops the server and removes its files.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The superuser of a server.
+const USER: &str = "linkspan";
+/// Until a server takes connections, on a machine with much to do.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Debian has them in the package `postgresql`.
+    #[error("the programs of PostgreSQL are not installed")]
+    NotInstalled,
+    #[error("`{program}` failed: {output}")]
+    Failed { program: String, output: String },
+    #[error("the server takes no connections: {0}")]
+    Silent(String),
+    #[error("cannot make a server")]
+    Io(
+        #[from]
+        #[source]
+        io::Error,
+    ),
+}
+
+/// Whether a commit waits for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// As everybody's server does: for measurements.
+    Disk,
+    /// Only to the memory of the system, which outlives the server: for tests.
+    Memory,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    programs: PathBuf,
+    account: Option<Account>,
+    dir: PathBuf,
+    port: u16,
+    n_databases: AtomicU32,
+    keeper: Child,
+    /// The keeper waits for its end.
+    stdin: Option<ChildStdin>,
+}
+
+impl Server {
+    pub fn start(sync: Sync) -> Result<Self, Error> {
+        let programs = find_programs().ok_or(Error::NotInstalled)?;
+        let account = Account::find()?;
+        // The keeper removes it, also when this process is killed.
+        let dir = TempDir::with_prefix("linkspan-postgres-")?.keep();
+        if let Some(account) = &account {
+            account.own(&dir)?;
+        }
+        let data = dir.join("data");
+        let mut initdb = command(&programs.join("initdb"), account.as_ref());
+        initdb.arg("-D").arg(&data).args(["-U", USER]);
+        initdb.args(["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
+        checked(&mut initdb)?;
+        let port = free_port()?;
+        let mut keeper = keeper(&programs, account.as_ref(), &dir, port, sync);
+        let mut keeper = keeper.spawn()?;
+        let server = Self {
+            stdin: keeper.stdin.take(),
+            keeper,
+            programs,
+            account,
+            dir,
+            port,
+            n_databases: AtomicU32::new(0),
+        };
+        server.wait()?;
+        Ok(server)
+    }
+
+    fn wait(&self) -> Result<(), Error> {
+        let begun = Instant::now();
+        while begun.elapsed() < START_TIMEOUT {
+            let mut ready = command(&self.programs.join("pg_isready"), None);
+            ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
+            if ready.status()?.success() {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(20));
+        }
+        let log = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+        Err(Error::Silent(log))
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address of a database, through TCP.
+    pub fn url(&self, database: &str) -> String {
+        self.url_through(self.port, database)
+    }
+
+    /// The same through another port, where a proxy listens.
+    pub fn url_through(&self, port: u16, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{port}/{database}")
+    }
+
+    /// Makes a database with what is in the database `template`, and returns its name.
+    pub fn create_database(&self, template: &str) -> Result<String, Error> {
+        let name = format!("db{}", self.n_databases.fetch_add(1, Ordering::Relaxed));
+        self.sql(
+            "postgres",
+            &format!("CREATE DATABASE {name} TEMPLATE {template}"),
+        )?;
+        Ok(name)
+    }
+
+    pub fn drop_database(&self, name: &str) -> Result<(), Error> {
+        let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+        self.sql("postgres", &sql)?;
+        Ok(())
+    }
+
+    /// Runs a statement as the superuser; returns what it prints, rows as lines.
+    pub fn sql(&self, database: &str, sql: &str) -> Result<String, Error> {
+        let mut psql = command(&self.programs.join("psql"), self.account.as_ref());
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
+        psql.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", USER]);
+        psql.args(["-d", database, "-c", sql]);
+        let output = checked(&mut psql)?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        // It has nothing left to do when it fails.
+        self.keeper.wait().ok();
+    }
+}
+
+/// The newest ones that the system has.
+fn find_programs() -> Option<PathBuf> {
+    let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = installed
+        .flatten()
+        .filter_map(|it| {
+            Some((
+                it.file_name().to_str()?.parse().ok()?,
+                it.path().join("bin"),
+            ))
+        })
+        .collect();
+    versions.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let newest_first = versions.into_iter().rev().map(|it| it.1);
+    let mut folders = newest_first.chain(std::env::split_paths(&path));
+    folders.find(|it| it.join("initdb").exists() && it.join("postgres").exists())
+}
+
+/// Starts the server, and stops it when its standard input ends.
+fn keeper(
+    programs: &Path,
+    account: Option<&Account>,
+    dir: &Path,
+    port: u16,
+    sync: Sync,
+) -> Command {
+    const SCRIPT: &str = r#"dir=$1; shift
+"$@" >"$dir/log" 2>&1 </dev/null & server=$!
+cat >/dev/null
+kill -INT "$server" && wait "$server"
+rm -rf "$dir""#;
+    let mut keeper = command(Path::new("sh"), account);
+    keeper.args(["-c", SCRIPT, "sh"]).arg(dir);
+    keeper
+        .arg(programs.join("postgres"))
+        .arg("-D")
+        .arg(dir.join("data"));
+    let fsync = match sync {
+        Sync::Disk => "on",
+        Sync::Memory => "off",
+    };
+    for setting in [
+        "listen_addresses=127.0.0.1".to_owned(),
+        format!("port={port}"),
+        format!("unix_socket_directories={}", dir.display()),
+        format!("fsync={fsync}"),
+        "max_connections=200".to_owned(),
+    ] {
+        keeper.arg("-c").arg(setting);
+    }
+    keeper
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    keeper
+}
+
+/// Somebody else than root, as whom the server runs when we are root: it refuses to run as root.
+#[derive(Debug)]
+struct Account {
+    uid: u32,
+    gid: u32,
+}
+
+impl Account {
+    /// Absent when we are somebody else already.
+    fn find() -> Result<Option<Self>, Error> {
+        let mut id = Command::new("id");
+        let output = checked(id.arg("-u"))?;
+        if output.stdout.trim_ascii() != b"0" {
+            return Ok(None);
+        }
+        let passwd = fs::read_to_string("/etc/passwd")?;
+        let of_name = |name| {
+            let line = passwd
+                .lines()
+                .find(|it| it.split(':').next() == Some(name))?;
+            let mut fields = line.split(':').skip(2).map(str::parse);
+            let (uid, gid) = (fields.next()?.ok()?, fields.next()?.ok()?);
+            Some(Self { uid, gid })
+        };
+        Ok(of_name("postgres").or_else(|| of_name("nobody")))
+    }
+
+    #[cfg(unix)]
+    fn own(&self, path: &Path) -> io::Result<()> {
+        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
+    }
+
+    #[cfg(not(unix))]
+    fn own(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn command(program: &Path, account: Option<&Account>) -> Command {
+    let mut command = Command::new(program);
+    // The folder we are in may be closed to the account.
+    command.current_dir("/");
+    // What a user has set for other servers.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PG") {
+            command.env_remove(name);
+        }
+    }
+    #[cfg(unix)]
+    if let Some(account) = account {
+        use std::os::unix::process::CommandExt;
+        command.uid(account.uid).gid(account.gid);
+    }
+    command
+}
+
+fn checked(command: &mut Command) -> Result<Output, Error> {
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let program = Path::new(command.get_program()).file_name();
+    Err(Error::Failed {
+        program: program.map_or_else(String::new, name),
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+fn name(program: &OsStr) -> String {
+    program.to_string_lossy().into_owned()
+}
+
+/// Nothing keeps it free until the server takes it; the system gives out another one each time.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_runs_and_leaves_nothing_behind() {
+        let server = match Server::start(Sync::Memory) {
+            Err(Error::NotInstalled) => return,
+            server => server.expect("a server"),
+        };
+        let database = server.create_database("template1").expect("a database");
+        let printed = server.sql(&database, "SELECT current_database()");
+        assert_eq!(printed.expect("a row").trim(), database);
+        let (dir, port) = (server.dir.clone(), server.port());
+        drop(server);
+        assert!(!dir.exists());
+        assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+    }
+}

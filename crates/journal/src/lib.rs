@@ -1,7 +1,7 @@
 //! The durable log: sessions, their events by cursor, and who may write them.
 //!
-//! [`Journal`] is the contract, [`Sqlite`] keeps it in a file, [`Memory`] in memory for tests. One
-//! conformance suite (`tests/it`) tests every engine; nothing above the trait may know which one it
+//! [`Journal`] is the contract, [`Sqlite`] keeps it in a file, `Postgres` in a database that many machines
+//! share, [`Memory`] in memory for tests. One conformance suite (`tests/it`) tests every engine; nothing above the trait may know which one it
 //! uses. An event is stored as its canonical line and never parsed here.
 
 mod clock;
@@ -17,6 +17,8 @@ mod line;
 mod memory;
 mod node;
 mod open_note;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod report;
 mod retention;
 mod run;
@@ -37,6 +39,8 @@ pub use lease::{Holder, Lease, Owner, Takeover};
 pub use memory::Memory;
 pub use node::Node;
 pub use open_note::{LostData, LostSession, OpenNote};
+#[cfg(feature = "postgres")]
+pub use postgres::{AddressError, Postgres, PostgresAddress, PostgresConfig};
 pub use report::{DamagedRow, Repaired, Report};
 pub use retention::{Removed, Retention};
 pub use run::{OpenRun, Overview, Run, RunEnd};

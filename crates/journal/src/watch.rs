@@ -30,6 +30,9 @@ pub(crate) enum Change {
     /// These events are stored, at this time unless they have their own.
     Log(SessionId<'static>, Vec<Entry>, Timestamp),
     Commands(SessionId<'static>),
+    /// Another node has written the log.
+    #[cfg(feature = "postgres")]
+    ForeignLog(SessionId<'static>),
     /// The session is gone.
     Removed(SessionId<'static>),
 }
@@ -96,6 +99,15 @@ impl Watchers {
                     }
                     scope
                 }
+                #[cfg(feature = "postgres")]
+                Change::ForeignLog(session) => {
+                    let scope = Scope::Session(session);
+                    // What is in memory may be of a session that was removed and made again.
+                    if let Some(it) = watched.get_mut(&scope) {
+                        it.tail = Tail::default();
+                    }
+                    scope
+                }
             };
             notify_scope(&mut watched, &scope);
         }
@@ -114,6 +126,19 @@ impl Watchers {
     pub(crate) fn page(&self, session: &SessionId<'static>, read: Read) -> Option<Page> {
         let scope = Scope::Session(session.clone());
         self.watched().get(&scope)?.tail.page(read)
+    }
+
+    /// What is watched now.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        self.prune_closed();
+        self.watched().keys().cloned().collect()
+    }
+
+    /// Notifies those who watch everything.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn notify_list(&self) {
+        notify_scope(&mut self.watched(), &Scope::All);
     }
 
     /// Whether there are watchers.

@@ -18,6 +18,11 @@ impl WriteId {
         Self(id)
     }
 
+    #[cfg(feature = "postgres")]
+    pub(crate) fn uuid(self) -> Uuid {
+        self.0
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }

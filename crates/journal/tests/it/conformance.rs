@@ -26,6 +26,14 @@ macro_rules! for_every_engine {
                 super::$name(crate::harness::Engine::Sqlite).await;
             })+
         }
+        mod postgres {
+            $(#[tokio::test]
+            async fn $name() {
+                if crate::database::Database::is_installed() {
+                    super::$name(crate::harness::Engine::Postgres).await;
+                }
+            })+
+        }
     };
 }
 use for_every_engine;

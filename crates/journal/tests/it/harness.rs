@@ -1,12 +1,12 @@
-//! What the tests stand on: a journal of either engine, a clock they move, and events to append.
+//! What the tests stand on: a journal of any engine, a clock they move, and events to append.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use journal::{
-    Batch, Config, Deltas, Entry, Journal, Lease, ManualClock, Memory, NewSession, Owner, Page,
-    Read, Result, Session, Sqlite, Takeover, Truncate,
+    Batch, Clock as _, Config, Deltas, Entry, Journal, Lease, ManualClock, Memory, NewSession,
+    Owner, Page, Postgres, Read, Result, Session, Sqlite, Takeover, Truncate,
 };
 use model::{
     Ask, AskId, AskKind, AskSettled, Binding, Body, Cause, Channel, Decision, Delta, Event, ItemId,
@@ -14,6 +14,8 @@ use model::{
     Timestamp,
 };
 use tempfile::TempDir;
+
+use crate::database::{self, Database};
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
@@ -24,12 +26,30 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 pub(crate) enum Engine {
     Memory,
     Sqlite,
+    Postgres,
+}
+
+impl Engine {
+    /// Those that can be tried here.
+    pub(crate) fn all() -> Vec<Self> {
+        let mut engines = vec![Self::Memory, Self::Sqlite];
+        engines.extend(Database::is_installed().then_some(Self::Postgres));
+        engines
+    }
 }
 
 pub(crate) struct Harness {
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) clock: Arc<ManualClock>,
-    _dir: Option<TempDir>,
+    clock: Arc<ManualClock>,
+    begun: SystemTime,
+    store: Store,
+}
+
+/// Where the journal is kept, for as long as the test needs it.
+enum Store {
+    Memory,
+    File(#[expect(dead_code, reason = "it is removed when it is dropped")] TempDir),
+    Database(Database),
 }
 
 impl Harness {
@@ -43,18 +63,68 @@ impl Harness {
             clock: Arc::clone(&clock) as _,
             cut,
         };
-        let (journal, dir): (Arc<dyn Journal>, _) = match engine {
-            Engine::Memory => (Arc::new(Memory::new(config)), None),
+        let (journal, store): (Arc<dyn Journal>, _) = match engine {
+            Engine::Memory => (Arc::new(Memory::new(config)), Store::Memory),
             Engine::Sqlite => {
                 let dir = tempfile::tempdir().unwrap();
                 let journal = Sqlite::open(&dir.path().join("journal.db"), config).await;
-                (Arc::new(journal.unwrap()), Some(dir))
+                (Arc::new(journal.unwrap()), Store::File(dir))
+            }
+            Engine::Postgres => {
+                let database = Database::new();
+                let config = database::config(&database.url()).with_cut(cut);
+                let journal = Postgres::open(config).await;
+                (Arc::new(journal.unwrap()), Store::Database(database))
             }
         };
         Self {
             journal,
             clock,
-            _dir: dir,
+            begun: SystemTime::now(),
+            store,
+        }
+    }
+
+    /// Time passes. A database has a clock that no test can move, so there everything gets older instead.
+    pub(crate) fn pass(&self, duration: Duration) {
+        self.clock.pass(duration);
+        if let Store::Database(database) = &self.store {
+            let millis = duration.as_millis();
+            database.sql(&format!(
+                "UPDATE linkspan.logs SET until = until - {millis} * interval '1 ms';
+                 UPDATE linkspan.sessions SET created_at = created_at - {millis}, active_at = active_at - {millis};
+                 UPDATE linkspan.runs SET started_at = started_at - {millis}, ended_at = ended_at - {millis};
+                 UPDATE linkspan.asks SET at = at - {millis};
+                 UPDATE linkspan.commands SET at = at - {millis}, done_at = done_at - {millis} * interval '1 ms'"
+            ));
+        }
+    }
+
+    /// The clock of this machine is set, and no time passes. That of a database is another one.
+    pub(crate) fn set_wall(&self, now: Timestamp) {
+        self.clock.set_wall(now);
+    }
+
+    /// The shortest time that is longer than a test takes, in the engine's own time.
+    pub(crate) fn moment(&self) -> Duration {
+        match &self.store {
+            Store::Memory | Store::File(_) => Duration::from_millis(1),
+            Store::Database(_) => TTL / 2,
+        }
+    }
+
+    /// The time `expected` as this engine has it. A database has its own, which lies between the begin of the
+    /// test and now, as much earlier as time has passed since; `found` is taken when that is so.
+    pub(crate) fn time(&self, expected: Timestamp, found: Timestamp) -> Timestamp {
+        let Store::Database(_) = &self.store else {
+            return expected;
+        };
+        let age = self.clock.now().millis() - expected.millis();
+        let earliest = Timestamp::from(self.begun).millis() - age;
+        let latest = Timestamp::from(SystemTime::now()).millis() - age;
+        match (earliest..=latest).contains(&found.millis()) {
+            true => found,
+            false => expected,
         }
     }
 

@@ -10,6 +10,7 @@ mod conformance;
 mod crash;
 #[cfg(unix)]
 mod damage;
+mod database;
 mod harness;
 #[cfg(unix)]
 mod losses;

@@ -54,6 +54,22 @@ async fn append(journal: &Sqlite, lease: &Lease, first: u64, n_events: usize) {
     journal.append(lease, batch).await.unwrap();
 }
 
+/// Monotonic time begins again with a boot, and no owner has outlived it.
+#[tokio::test]
+async fn a_restart_of_the_machine_ends_every_lease() {
+    let (_dir, path) = place();
+    let clock = Arc::new(ManualClock::new(START));
+    let config = Config {
+        clock: Arc::clone(&clock) as _,
+        cut: None,
+    };
+    let journal = Sqlite::open(&path, config).await.unwrap();
+    create(&journal).await;
+    lease(&journal, "owner").await.unwrap();
+    clock.reboot("second boot");
+    lease(&journal, "other").await.unwrap();
+}
+
 #[tokio::test]
 async fn only_the_owner_may_read_it() {
     let (_dir, path) = place();

@@ -39,9 +39,10 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
             .await
             .unwrap();
         assert_eq!(given, number);
+        let stored = harness.journal.commands(session, number - 1).await.unwrap();
         commands.push(Command {
             number,
-            at: START,
+            at: harness.time(START, stored[0].at),
             order,
         });
     }
@@ -82,7 +83,7 @@ async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {
         .command(&old.session, WriteId::new(), prompt("x"))
         .await
         .unwrap();
-    harness.clock.pass(TTL);
+    harness.pass(TTL);
     harness.acquire("s", "other").await.unwrap();
     let batch = Batch::new(vec![]).with_done(vec![1]);
     assert!(matches!(
@@ -117,7 +118,7 @@ async fn the_next_owner_gets_what_was_not_done(engine: Engine) {
         .unwrap();
     let batch = Batch::new(entries(&dead, 1, vec![note("did the first")])).with_done(vec![1]);
     harness.journal.append(&dead, batch).await.unwrap();
-    harness.clock.pass(TTL);
+    harness.pass(TTL);
     harness.acquire("s", "two").await.unwrap();
     let commands = harness.journal.commands(&session, 0).await.unwrap();
     let orders: Vec<_> = commands

@@ -35,8 +35,10 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
     let batch = Batch::new(vec![first, second]);
     assert_eq!(harness.journal.append(&lease, batch).await.unwrap(), 1..3);
     let [first, second] = lines;
+    let page = harness.read("s").await;
+    let at = harness.time(START, page.events[1].at);
     assert_eq!(
-        harness.read("s").await,
+        page,
         Page {
             events: vec![
                 Stored {
@@ -49,7 +51,7 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
                 },
                 Stored {
                     seq: 2,
-                    at: START,
+                    at,
                     kind: BodyKind::NoticeRaised,
                     line: second,
                     cut: 0,

@@ -39,29 +39,32 @@ async fn a_run_is_open_until_it_ends_and_ends_once(engine: Engine) {
         .append(&lease, 1, vec![started(), note("x")])
         .await
         .unwrap();
+    let find = async || harness.journal.find_run(&run).await.unwrap().unwrap();
+    let found = find().await;
     let mut expected = Run {
         session: SessionId::new("s"),
         run: RunId::new("run"),
         first: 1,
-        started_at: START,
-        activity: 2,
+        started_at: harness.time(START, found.started_at),
+        // A database leaves out the numbers of what it has rolled back.
+        activity: found.activity.max(2),
         end: None,
     };
-    let found = harness.journal.find_run(&run).await.unwrap();
-    assert_eq!(found.as_ref(), Some(&expected));
+    assert_eq!(found, expected);
 
-    harness.clock.pass(Duration::from_millis(7));
+    harness.pass(Duration::from_millis(7));
     harness
         .append(&lease, 3, vec![ended(Outcome::Limit)])
         .await
         .unwrap();
+    let found = find().await;
+    expected.started_at = harness.time(START, found.started_at);
     expected.end = Some(RunEnd {
         seq: 3,
-        at: START.plus_millis(7),
+        at: harness.time(START.plus_millis(7), found.end.unwrap().at),
         outcome: Outcome::Limit,
     });
-    let found = harness.journal.find_run(&run).await.unwrap();
-    assert_eq!(found.as_ref(), Some(&expected));
+    assert_eq!(found, expected);
     assert!(matches!(
         harness.append(&lease, 4, vec![ended(Outcome::Lost)]).await,
         Err(Error::RunNotOpen { .. })
@@ -101,16 +104,17 @@ async fn open_runs_name_their_holder(engine: Engine) {
     let harness = Harness::new(engine).await;
     let lease = harness.lease("s").await;
     harness.append(&lease, 1, vec![started()]).await.unwrap();
-    let open = |holder| OpenRun {
-        run: Run {
+    let check = async |holder| {
+        let found = harness.journal.open_runs(None).await.unwrap();
+        let run = Run {
             session: SessionId::new("s"),
             run: RunId::new("run"),
             first: 1,
-            started_at: START,
+            started_at: harness.time(START, found[0].run.started_at),
             activity: 2,
             end: None,
-        },
-        holder,
+        };
+        assert_eq!(found, [OpenRun { run, holder }]);
     };
     let holder = |lapsed| {
         Some(Holder {
@@ -119,17 +123,11 @@ async fn open_runs_name_their_holder(engine: Engine) {
             lapsed,
         })
     };
-    assert_eq!(
-        harness.journal.open_runs(None).await.unwrap(),
-        [open(holder(false))]
-    );
-    harness.clock.pass(TTL);
-    assert_eq!(
-        harness.journal.open_runs(None).await.unwrap(),
-        [open(holder(true))]
-    );
+    check(holder(false)).await;
+    harness.pass(TTL);
+    check(holder(true)).await;
     harness.journal.release(&lease).await.unwrap();
-    assert_eq!(harness.journal.open_runs(None).await.unwrap(), [open(None)]);
+    check(None).await;
 
     let lease = harness.acquire("s", "finder").await.unwrap();
     harness
@@ -171,16 +169,17 @@ async fn an_ask_is_answered_once(engine: Engine) {
         .append(&lease, 1, vec![ask_opened("a")])
         .await
         .unwrap();
+    let found = harness.journal.asks(None).await.unwrap();
     let mut waiting = WaitingAsk {
         session: SessionId::new("s"),
         seq: 1,
         ask: AskId::new("a"),
         run: Some(RunId::new("run")),
-        at: START,
+        at: harness.time(START, found[0].at),
         answered: false,
         line: lines[0].line(),
     };
-    assert_eq!(harness.journal.asks(None).await.unwrap(), [waiting.clone()]);
+    assert_eq!(found, [waiting.clone()]);
     assert!(matches!(
         harness
             .journal

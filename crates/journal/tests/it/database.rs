@@ -1,0 +1,96 @@
+//! A PostgreSQL server for the tests of this binary, and a database for each of them.
+
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+use journal::{Postgres, PostgresAddress, PostgresConfig};
+use private_postgres::{Error, Server, Sync};
+
+/// It has the schema, so that a test need not make it.
+const TEMPLATE: &str = "with_schema";
+
+/// A database of one test.
+pub(crate) struct Database {
+    server: &'static Server,
+    name: String,
+}
+
+impl Database {
+    /// Fails in continuous integration where PostgreSQL is not installed; elsewhere that is said aloud.
+    pub(crate) fn is_installed() -> bool {
+        static SERVER: OnceLock<bool> = OnceLock::new();
+        *SERVER.get_or_init(|| {
+            let is_installed = server().is_some();
+            assert!(
+                is_installed || std::env::var_os("CI").is_none(),
+                "PostgreSQL is not installed"
+            );
+            if !is_installed {
+                // Not by a macro, whose output is shown for failed tests only.
+                let said = writeln!(
+                    std::io::stderr(),
+                    "PostgreSQL is not installed: its tests are SKIPPED"
+                );
+                said.unwrap();
+            }
+            is_installed
+        })
+    }
+
+    pub(crate) fn new() -> Self {
+        let server = server().unwrap();
+        static HAS_TEMPLATE: OnceLock<()> = OnceLock::new();
+        HAS_TEMPLATE.get_or_init(|| make_template(server));
+        let name = server.create_database(TEMPLATE).unwrap();
+        Self { server, name }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.server.url(&self.name)
+    }
+
+    pub(crate) fn sql(&self, sql: &str) -> String {
+        self.server.sql(&self.name, sql).unwrap()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // A failing test drops it too, and has more to say.
+        self.server.drop_database(&self.name).ok();
+    }
+}
+
+pub(crate) fn config(url: &str) -> PostgresConfig {
+    let address = PostgresAddress {
+        url: url.to_owned(),
+        ..PostgresAddress::default()
+    };
+    PostgresConfig::new(&address).unwrap()
+}
+
+fn server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    let start = || match Server::start(Sync::Memory) {
+        Err(Error::NotInstalled) => None,
+        server => Some(server.unwrap()),
+    };
+    SERVER.get_or_init(start).as_ref()
+}
+
+fn make_template(server: &'static Server) {
+    server
+        .sql("postgres", &format!("CREATE DATABASE {TEMPLATE}"))
+        .unwrap();
+    let open = move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let config = config(&server.url(TEMPLATE));
+        drop(runtime.block_on(Postgres::open(config)).unwrap());
+    };
+    // The test that comes first runs on a thread of a runtime already.
+    std::thread::spawn(open).join().unwrap();
+    // A database that is in use cannot be copied.
+    let close = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'with_schema'";
+    server.sql("postgres", close).unwrap();
+}

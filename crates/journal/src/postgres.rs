@@ -117,18 +117,15 @@ impl Postgres {
         Ok(appended.numbers)
     }
 
+    /// What a step has removed whose answer was lost is not counted.
     async fn retain_all(&self, retention: Retention) -> Result<Removed> {
-        let totals = |client: Arc<Client>| -> Reply<'_, _> {
-            Box::pin(async move { retention::totals(&client, &retention).await })
-        };
-        let mut excess = call::call(&self.pool, 0, totals).await?;
         let mut removed = Removed::default();
         let mut after = Some(i64::MIN);
         while let Some(place) = after {
-            // Not tried again: what a lost step has removed is not counted, and the next retention goes on.
-            let lent = self.pool.get().await?;
-            let step = retention::step(&lent.client(), &mut excess, place).await?;
-            lent.release();
+            let step = |client: Arc<Client>| -> Reply<'_, _> {
+                Box::pin(async move { retention::step(&client, &retention, place).await })
+            };
+            let step = call::call(&self.pool, 0, step).await?;
             removed.sessions += step.removed.sessions;
             removed.bytes += step.removed.bytes;
             after = step.next;

@@ -7,7 +7,7 @@ use super::append::now_millis;
 use super::leases::fenced;
 use super::query::{Query, flight, get, number};
 use crate::command::KEEP_DONE_MILLIS;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::lease::Lease;
 use crate::retention::{Candidate, Excess, Removed, Retention};
 
@@ -58,12 +58,6 @@ const TOTALS: &str = concat!(
     " FROM linkspan.logs"
 );
 
-pub(super) async fn totals(client: &Client, retention: &Retention) -> Result<Excess> {
-    let row = Query::new(TOTALS).row(client).await?;
-    let row = row.ok_or(crate::error::Fault::Lost)?;
-    Ok(retention.excess(number(&row, 0)?, number(&row, 1)?, get(&row, 2)?))
-}
-
 /// The logs stay locked until the end of the transaction: nobody takes a session that is about to go. One
 /// that somebody writes right now is not idle.
 const LOCK: &str = "SELECT l.session, s.activity FROM linkspan.sessions s
@@ -87,10 +81,11 @@ pub(super) struct RetentionStep {
     pub(super) next: Option<i64>,
 }
 
-/// Looks at the sessions after `after` in the order of the list, from the oldest on.
+/// Looks at the sessions after `after` in the order of the list, from the oldest on. What is over the limits
+/// is counted anew by each step, so that one whose answer was lost can be repeated.
 pub(super) async fn step(
     client: &Client,
-    excess: &mut Excess,
+    retention: &Retention,
     after: i64,
 ) -> Result<RetentionStep> {
     // One node at a time: two would each remove what is over the limits.
@@ -98,39 +93,53 @@ pub(super) async fn step(
     let queries = [
         Query::new("BEGIN"),
         Query::new(alone),
+        Query::new(TOTALS),
         Query::new(LOCK).bind(after).bind(PAGE),
     ];
     let answers = flight(client, &queries).await?;
-    let is_alone = answers[1]
-        .first()
-        .is_some_and(|it| get(it, 0).unwrap_or(false));
-    let keys = answers[2]
-        .iter()
-        .map(|it| get(it, 0))
-        .collect::<Result<Vec<i64>>>()?;
+    let is_alone = |it: &Row| get(it, 0).unwrap_or(false);
     let mut step = RetentionStep {
         removed: Removed::default(),
         next: None,
     };
-    if is_alone && !keys.is_empty() {
-        let rows = Query::new(CANDIDATES).bind(keys).rows(client).await?;
-        let candidates = rows.iter().map(candidate).collect::<Result<Vec<_>>>()?;
-        let is_over = candidates
-            .last()
-            .is_some_and(|it| excess.may_go(it.active_at));
-        let victims: Vec<_> = candidates
-            .into_iter()
-            .filter(|it| excess.goes(it))
-            .collect();
-        step.removed.sessions = victims.len() as u64;
-        step.removed.bytes = victims.iter().map(|it| it.bytes).sum();
-        let keys: Vec<i64> = victims.into_iter().map(|it| it.key).collect();
-        Query::new(REMOVE_ALL).bind(keys).rows(client).await?;
-        let last = answers[2].last().filter(|_| is_over);
-        step.next = last.map(|it| get(it, 1)).transpose()?;
+    if answers[1].first().is_some_and(is_alone)
+        && let (Some(totals), Some(last)) = (answers[2].first(), answers[3].last())
+    {
+        let totals = (number(totals, 0)?, number(totals, 1)?, get(totals, 2)?);
+        let excess = retention.excess(totals.0, totals.1, totals.2);
+        let keys = answers[3]
+            .iter()
+            .map(|it| get(it, 0))
+            .collect::<Result<_>>()?;
+        let (removed, is_over) = remove_some(client, keys, excess).await?;
+        step.removed = removed;
+        step.next = is_over.then(|| get(last, 1)).transpose()?;
     }
     Query::new("COMMIT").rows(client).await?;
     Ok(step)
+}
+
+/// Removes what goes of these sessions; also says whether newer ones may have to go.
+async fn remove_some(
+    client: &Client,
+    keys: Vec<i64>,
+    mut excess: Excess,
+) -> Result<(Removed, bool)> {
+    let rows = Query::new(CANDIDATES).bind(keys).rows(client).await?;
+    let mut removed = Removed::default();
+    let mut gone = Vec::new();
+    let mut is_over = false;
+    for row in &rows {
+        let candidate = candidate(row)?;
+        if excess.goes(&candidate) {
+            removed.sessions += 1;
+            removed.bytes += candidate.bytes;
+            gone.push(candidate.key);
+        }
+        is_over = excess.may_go(candidate.active_at);
+    }
+    Query::new(REMOVE_ALL).bind(gone).rows(client).await?;
+    Ok((removed, is_over))
 }
 
 fn candidate(row: &Row) -> Result<Candidate<i64>> {
@@ -183,8 +192,6 @@ pub(super) async fn forget_done(client: &Client) -> Result<bool> {
         Query::new("DELETE FROM linkspan.calls WHERE until < now() - interval '1 hour'"),
     ];
     let answers = flight(client, &queries).await?;
-    let row = answers[0]
-        .first()
-        .ok_or(Error::from(crate::error::Fault::Lost))?;
+    let row = answers[0].first().ok_or(Error::from(Fault::Lost))?;
     Ok(number(row, 0)? >= SWEEP as u64)
 }

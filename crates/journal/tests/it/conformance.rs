@@ -9,6 +9,7 @@ mod retries;
 mod runs_and_asks;
 mod sessions;
 mod truncation;
+mod values;
 mod watch;
 
 /// Makes a test of each function for each engine; one that is not listed here is dead code and warned about.

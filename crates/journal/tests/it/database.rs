@@ -49,6 +49,15 @@ impl Database {
         self.server.url(&self.name)
     }
 
+    /// Its address for clients of a proxy.
+    pub(crate) fn url_through(&self, port: u16) -> String {
+        self.server.url_through(port, &self.name)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.server.port()
+    }
+
     pub(crate) fn sql(&self, sql: &str) -> String {
         self.server.sql(&self.name, sql).unwrap()
     }

@@ -14,7 +14,9 @@ mod database;
 mod harness;
 #[cfg(unix)]
 mod losses;
+mod partition;
 mod properties;
+mod proxy;
 #[cfg(unix)]
 mod repair;
 #[cfg(unix)]

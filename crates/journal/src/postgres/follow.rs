@@ -1,6 +1,7 @@
 //! What other nodes change: heard by LISTEN on a connection of its own, and found by a slow poll.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +24,7 @@ const POLL: Duration = Duration::from_secs(1);
 const POLL_ALONE: Duration = Duration::from_millis(250);
 /// Between two tries to listen.
 const RETRY: Duration = Duration::from_secs(2);
-/// Until a node that listens hears itself.
+/// Until a node is connected, listens and hears itself.
 const ECHO: Duration = Duration::from_secs(2);
 /// Sessions that one poll of the list reads.
 const PAGE: i64 = 1000;
@@ -88,30 +89,7 @@ impl Listener {
 
     async fn connect(address: &Address, sender: &str) -> Option<Self> {
         let (client, mut messages) = address.connect().await.ok()?;
-        // Never in a transaction: the queue of notifications would grow meanwhile.
-        let listen = format!("LISTEN {CHANNEL}");
-        let echo = Query::new("SELECT pg_notify($1, $2)")
-            .text(CHANNEL)
-            .text(sender);
-        let echoed = async {
-            client.batch_execute(&listen).await.ok()?;
-            echo.rows(&client).await.ok()
-        };
-        let heard = async {
-            loop {
-                match messages.next().await {
-                    Some(Ok(AsyncMessage::Notification(it))) if it.payload() == sender => {
-                        break Some(());
-                    }
-                    Some(Ok(_)) => (),
-                    Some(Err(_)) | None => break None,
-                }
-            }
-        };
-        let (_, heard) = timeout(ECHO, async { tokio::join!(echoed, heard) })
-            .await
-            .ok()?;
-        heard?;
+        hear_oneself(&client, &mut messages, sender).await?;
         Some(Self {
             _client: client,
             messages,
@@ -130,6 +108,31 @@ impl Listener {
             }
         }
     }
+}
+
+/// Listens, and waits for a notification of one's own.
+async fn hear_oneself(client: &Client, messages: &mut Messages, sender: &str) -> Option<()> {
+    // Never in a transaction: the queue of notifications would grow meanwhile.
+    let listen = format!("LISTEN {CHANNEL}");
+    let echo = Query::new("SELECT pg_notify($1, $2)");
+    let echo = echo.text(CHANNEL).text(sender);
+    let mut listening = pin!(async {
+        client.batch_execute(&listen).await.ok()?;
+        echo.rows(client).await.ok()
+    });
+    let (mut is_listening, mut is_heard) = (false, false);
+    // The connection moves only while its messages are waited for, so both go on until both are done.
+    while !(is_listening && is_heard) {
+        tokio::select! {
+            sent = &mut listening, if !is_listening => is_listening = sent.map(|_| true)?,
+            message = messages.next() => match message? {
+                Ok(AsyncMessage::Notification(it)) => is_heard |= it.payload() == sender,
+                Ok(_) => (),
+                Err(_) => return None,
+            },
+        }
+    }
+    Some(())
 }
 
 /// Where a watched session stood at the last poll.

@@ -51,9 +51,11 @@ async fn upgrade(client: &Client) -> Result<()> {
 
 /// The version of the schema, 0 when there is none. Fails when this program is too old to write it.
 async fn version(client: &Client) -> Result<i32> {
-    let exists = "SELECT to_regclass('linkspan.meta') IS NOT NULL";
-    let row = Query::new(exists).row(client).await?;
-    if !row.is_some_and(|it| get(&it, 0).unwrap_or(false)) {
+    // Not `to_regclass`, which may remember within a transaction that there was none.
+    let exists = "SELECT 1 FROM pg_catalog.pg_class c
+        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'linkspan'
+        WHERE c.relname = 'meta'";
+    if Query::new(exists).row(client).await?.is_none() {
         return Ok(0);
     }
     let meta = "SELECT version, compatible FROM linkspan.meta";

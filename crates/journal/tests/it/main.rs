@@ -15,6 +15,7 @@ mod harness;
 #[cfg(unix)]
 mod losses;
 mod partition;
+mod postgres;
 mod properties;
 mod proxy;
 #[cfg(unix)]

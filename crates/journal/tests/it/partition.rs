@@ -97,7 +97,7 @@ struct Written {
 /// Appends runs, some in one batch and some in several, and leaves a command with each, until it is stopped.
 async fn write(journal: Arc<Postgres>, n: u64, is_stopped: watch::Receiver<bool>) -> Written {
     let session = SessionId::new(format!("s{n}"));
-    let lease = begin(&*journal, &session, n).await;
+    let lease = begin(&journal, &session, n).await;
     let mut written = Written {
         session,
         lines: Vec::new(),
@@ -112,7 +112,7 @@ async fn write(journal: Arc<Postgres>, n: u64, is_stopped: watch::Receiver<bool>
         let n_first = dice.below(bodies.len() as u64) as usize;
         let second = bodies.split_off(n_first);
         for bodies in [bodies, second] {
-            append(&*journal, &lease, &run, bodies, &mut written.lines).await;
+            append(&journal, &lease, &run, bodies, &mut written.lines).await;
         }
         let (id, prompt) = (WriteId::new(), Bytes::from(run));
         let order = CommandBody::Prompt(prompt);

@@ -54,6 +54,15 @@ impl CommandBody {
     }
 }
 
+/// What became of a command; known for a day after it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandStatus {
+    pub number: u64,
+    pub is_done: bool,
+    /// What its owner tells.
+    pub reply: Option<Bytes>,
+}
+
 /// Where a prompt belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptTarget {

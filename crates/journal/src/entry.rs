@@ -1,5 +1,6 @@
 //! Events on their way into the log and out of it: the canonical line, and the little the store knows of it.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -101,6 +102,8 @@ pub struct Batch {
     pub entries: Vec<Entry>,
     /// Numbers of commands that these events answer; they will not be delivered again.
     pub done: Vec<u64>,
+    /// What those who gave some of these commands are told, see [`crate::Journal::find_command`].
+    pub replies: HashMap<u64, Bytes>,
 }
 
 /// An entry's line and frame together may not be longer: readers answer in pages that hold whole events.
@@ -118,6 +121,14 @@ impl Batch {
     #[must_use]
     pub fn with_done(self, done: Vec<u64>) -> Self {
         Self { done, ..self }
+    }
+
+    /// Answers a command, and tells `reply` to who gave it.
+    #[must_use]
+    pub fn with_reply(mut self, command: u64, reply: Bytes) -> Self {
+        self.done.push(command);
+        self.replies.insert(command, reply);
+        self
     }
 
     /// The numbers of its events, if the log ends with them and so does `last`, the id of the last batch there:

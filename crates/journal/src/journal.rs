@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{RunId, SessionId};
 
-use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
@@ -76,6 +76,9 @@ pub trait Journal: Send + Sync {
 
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
+
+    /// The command that was given under this id.
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>>;
 
     /// Sessions of this home, or of all nodes, with pending commands, whatever their owner; a hub checks them
     /// when it opens.

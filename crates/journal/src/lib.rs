@@ -30,7 +30,7 @@ mod watch;
 mod write_id;
 
 pub use clock::{Clock, ManualClock, Moment, SystemClock};
-pub use command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+pub use command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 pub use config::Config;
 pub use entry::{Batch, Deltas, Entry, Page, Read, Stored, StoredFrame};
 pub use error::{Damage, Error, Fault, Result};

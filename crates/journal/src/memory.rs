@@ -13,7 +13,7 @@ use model::{RunId, SessionId};
 
 use self::store::MemoryStore;
 use crate::clock::Clock;
-use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::config::Config;
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::Result;
@@ -142,6 +142,10 @@ impl Journal for Memory {
 
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.read_store(move |store| Ok(store.log(session)?.commands(after)))
+    }
+
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>> {
+        self.read_store(move |store| Ok(store.find_command(id)))
     }
 
     fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {

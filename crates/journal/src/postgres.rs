@@ -38,7 +38,7 @@ use tokio_postgres::Client;
 
 use self::hints::Hints;
 use self::pool::Pool;
-use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Error, Fault, Result};
 use crate::journal::{Journal, Reply};
@@ -272,6 +272,10 @@ impl Journal for Postgres {
         self.call(move |client| {
             Box::pin(async move { commands::commands(&client, session, after).await })
         })
+    }
+
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>> {
+        self.call(move |client| Box::pin(async move { commands::find_command(&client, id).await }))
     }
 
     fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {

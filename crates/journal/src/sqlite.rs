@@ -33,7 +33,7 @@ use model::{RunId, SessionId};
 use rusqlite::Connection;
 
 use crate::clock::Clock;
-use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::config::Config;
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
@@ -254,6 +254,11 @@ impl Journal for Sqlite {
         self.read_of(session, move |conn, session| {
             commands::commands(conn, session, after)
         })
+    }
+
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>> {
+        let find = move |conn: &Connection| commands::find_command(conn, id);
+        Box::pin(self.threads.read(find))
     }
 
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {

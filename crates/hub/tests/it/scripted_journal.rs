@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{
-    Batch, Command, CommandBody, Error, Fault, Journal, Lease, ListCursor, Listing, NewSession,
-    Node, OpenRun, Owner, Page, Read, Removed, Reply, Retention, Run, Session, SessionQuery,
-    StoredFrame, Takeover, WaitingAsk, Watch, WriteId,
+    Batch, Command, CommandBody, CommandStatus, Error, Fault, Journal, Lease, ListCursor, Listing,
+    NewSession, Node, OpenRun, Owner, Page, Read, Removed, Reply, Retention, Run, Session,
+    SessionQuery, StoredFrame, Takeover, WaitingAsk, Watch, WriteId,
 };
 use model::{RunId, SessionId};
 use tokio::time::{Instant, sleep};
@@ -127,6 +127,9 @@ impl Journal for ScriptedJournal {
     }
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.inner.commands(session, after)
+    }
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>> {
+        self.inner.find_command(id)
     }
     fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {
         self.inner.pending(home)

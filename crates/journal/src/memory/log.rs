@@ -7,7 +7,9 @@ use bytes::Bytes;
 use model::{AskId, BodyKind, Decision, RunId, SessionId, Timestamp};
 
 use crate::clock::Moment;
-use crate::command::{Command, CommandBody, MAX_COMMANDS, WaitingAsk};
+use crate::command::{
+    Command, CommandBody, CommandStatus, KEEP_DONE_MILLIS, MAX_COMMANDS, WaitingAsk,
+};
 use crate::entry::{Batch, Deltas, Effect, Entry, Page, PageBudget, Read, Stored, StoredFrame};
 use crate::error::{Error, Result};
 use crate::lease::{Holder, Owner};
@@ -30,8 +32,10 @@ pub(super) struct MemoryLog {
     pub(super) facts: LogState,
     commands: Vec<Command>,
     n_commands: u64,
-    /// The commands there ever were.
+    /// Of commands, also of those that are done.
     numbers: HashMap<WriteId, u64>,
+    /// When commands were done, and their replies.
+    done: HashMap<u64, (Timestamp, Option<Bytes>)>,
     /// The last one that was appended.
     batch: Option<WriteId>,
     parent: Option<Parent>,
@@ -85,6 +89,7 @@ impl MemoryLog {
             commands: Vec::new(),
             n_commands: 0,
             numbers: HashMap::new(),
+            done: HashMap::new(),
             batch: None,
             parent: new.parent,
         }
@@ -209,6 +214,8 @@ impl MemoryLog {
             self.push(entry, now)?;
         }
         self.commands.retain(|it| !batch.done.contains(&it.number));
+        let reply = |number: &u64| (*number, (now, batch.replies.get(number).cloned()));
+        self.done.extend(batch.done.iter().map(reply));
         self.batch = Some(batch.id);
         Ok(first..self.head() + 1)
     }
@@ -345,6 +352,24 @@ impl MemoryLog {
     /// The number of the command that has this id, also when it is done.
     pub(super) fn find_number(&self, id: WriteId) -> Option<u64> {
         self.numbers.get(&id).copied()
+    }
+
+    pub(super) fn find_command(&self, id: WriteId) -> Option<CommandStatus> {
+        let number = self.find_number(id)?;
+        let done = self.done.get(&number);
+        Some(CommandStatus {
+            number,
+            is_done: done.is_some(),
+            reply: done.and_then(|it| it.1.clone()),
+        })
+    }
+
+    /// Nobody sends a command again after a day.
+    pub(super) fn forget_done(&mut self, now: Timestamp) {
+        let oldest = now.plus_millis(-KEEP_DONE_MILLIS);
+        let (done, numbers) = (&mut self.done, &mut self.numbers);
+        numbers.retain(|_, number| done.get(number).is_none_or(|it| it.0 >= oldest));
+        done.retain(|_, it| it.0 >= oldest);
     }
 
     pub(super) fn command(

@@ -8,7 +8,7 @@ use model::{RunId, SessionId, Timestamp};
 
 use super::log::MemoryLog;
 use crate::clock::Moment;
-use crate::command::{CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::Batch;
 use crate::error::{Error, Result};
 use crate::lease::{Lease, Owner, Takeover};
@@ -199,6 +199,10 @@ impl MemoryStore {
         open
     }
 
+    pub(super) fn find_command(&self, id: WriteId) -> Option<CommandStatus> {
+        self.logs.iter().find_map(|it| it.find_command(id))
+    }
+
     pub(super) fn pending(&self, home: Option<&Node>) -> Vec<SessionId<'static>> {
         let pending = self.of_home(home).filter(|it| it.has_commands());
         pending.map(|it| it.id.clone()).collect()
@@ -216,6 +220,9 @@ impl MemoryStore {
         now: Timestamp,
         steady: &Moment,
     ) -> Removed {
+        for log in &mut self.logs {
+            log.forget_done(now);
+        }
         let mut logs = self.newest_first();
         logs.reverse();
         let candidates = logs

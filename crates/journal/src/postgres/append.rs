@@ -46,8 +46,9 @@ frames AS (
   SELECT f.session, e.seq, e.cut, e.sum, e.bytes
   FROM fence f, unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::bytea[]) AS e(seq, cut, sum, bytes)),
 done AS (
-  UPDATE linkspan.commands c SET done_at = now() FROM fence f
-  WHERE c.session = f.session AND c.number = ANY($16::bigint[]) AND c.done_at IS NULL),
+  UPDATE linkspan.commands c SET done_at = now(), reply = d.reply
+  FROM fence f, unnest($16::bigint[], $18::bytea[]) AS d(number, reply)
+  WHERE c.session = f.session AND c.number = d.number AND c.done_at IS NULL),
 heard AS (
   UPDATE linkspan.runs r SET heard = true FROM fence f
   WHERE r.session = f.session AND r.last IS NULL AND NOT r.heard AND $17)
@@ -202,6 +203,10 @@ impl Columns {
         let column = |read: fn(&Entry) -> i64| entries.iter().map(read).collect::<Vec<_>>();
         let frame =
             |read: fn((u64, &Bytes, u64)) -> i64| frames(entries).map(read).collect::<Vec<_>>();
+        let replies = batch
+            .done
+            .iter()
+            .map(|it| Some(&batch.replies.get(it)?[..]));
         Query::new(APPEND)
             .text(lease.session.as_str())
             .bind(lease.epoch as i64)
@@ -234,6 +239,7 @@ impl Columns {
             )
             .bind(batch.done.iter().map(|it| *it as i64).collect::<Vec<_>>())
             .bind(entries.iter().any(|it| it.is_agents))
+            .bind(replies.collect::<Vec<_>>())
     }
 }
 

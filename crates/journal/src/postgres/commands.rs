@@ -12,7 +12,9 @@ use super::checksum::sum;
 use super::query::{Query, bytes, cursor, flight, get, number, optional_text, text};
 use super::sessions::{CREATE, bind_new};
 use super::text::Text;
-use crate::command::{Command, CommandBody, Enqueued, MAX_COMMANDS, PromptTarget, WaitingAsk};
+use crate::command::{
+    Command, CommandBody, CommandStatus, Enqueued, MAX_COMMANDS, PromptTarget, WaitingAsk,
+};
 use crate::error::{Damage, Error, Result};
 use crate::node::Node;
 use crate::write_id::WriteId;
@@ -193,6 +195,20 @@ pub(super) fn read(row: &Row) -> Result<Command> {
             _ => CommandBody::Damaged,
         },
     })
+}
+
+const FIND: &str = "SELECT number, done_at IS NOT NULL, reply FROM linkspan.commands WHERE id = $1";
+
+pub(super) async fn find_command(client: &Client, id: WriteId) -> Result<Option<CommandStatus>> {
+    let Some(row) = Query::new(FIND).id(id).row(client).await? else {
+        return Ok(None);
+    };
+    let reply: Option<&[u8]> = get(&row, 2)?;
+    Ok(Some(CommandStatus {
+        number: number(&row, 0)?,
+        is_done: get(&row, 1)?,
+        reply: reply.map(Bytes::copy_from_slice),
+    }))
 }
 
 const PENDING: &str = "SELECT s.id FROM linkspan.sessions s

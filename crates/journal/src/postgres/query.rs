@@ -56,6 +56,10 @@ impl Parameter for Vec<&[u8]> {
     const TYPE: Type = Type::BYTEA_ARRAY;
 }
 
+impl Parameter for Vec<Option<&[u8]>> {
+    const TYPE: Type = Type::BYTEA_ARRAY;
+}
+
 impl<T: Parameter> Parameter for Option<T> {
     const TYPE: Type = T::TYPE;
 }

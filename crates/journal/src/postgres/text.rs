@@ -85,7 +85,7 @@ mod tests {
             "\u{FFFF}0",
             "\u{FFFF}1",
             "\0\u{FFFF}\0",
-            "0\01\u{FFFF}",
+            "0\0\u{FFFF}1",
         ];
         let mut stored = texts.map(|it| encode(it).into_owned()).to_vec();
         assert_eq!(

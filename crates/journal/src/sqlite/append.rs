@@ -100,7 +100,8 @@ pub(super) fn append(
     log.batch = Some(batch.id);
     log.write(conn)?;
     for number in &batch.done {
-        finish(conn, log.session, *number as i64, now)?;
+        let reply = batch.replies.get(number).map(|it| &it[..]);
+        finish(conn, log.session, *number as i64, reply, now)?;
     }
     Ok(first..next)
 }

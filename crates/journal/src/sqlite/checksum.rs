@@ -87,7 +87,7 @@ pub(super) const COMMANDS: Table = Table::new(
     &["session", "number", "at", "word", "ask", "body", "id"],
     2,
 );
-pub(super) const DONE: Table = Table::new("done", &["id", "session", "number", "at"], 1);
+pub(super) const DONE: Table = Table::new("done", &["id", "session", "number", "at", "reply"], 1);
 pub(super) const NATIVES: Table = Table::new("natives", &["native", "session"], 2);
 
 pub(super) const TABLES: [&Table; 11] = [

@@ -10,7 +10,8 @@ use super::log::with_line;
 use super::logs::LogRow;
 use super::sessions::{self, find_key};
 use crate::command::{
-    Command, CommandBody, Enqueued, KEEP_DONE_MILLIS, MAX_COMMANDS, PromptTarget, WaitingAsk,
+    Command, CommandBody, CommandStatus, Enqueued, KEEP_DONE_MILLIS, MAX_COMMANDS, PromptTarget,
+    WaitingAsk,
 };
 use crate::error::{Damage, Error, Result};
 use crate::node::Node;
@@ -108,8 +109,35 @@ pub(super) fn enqueue(
     })
 }
 
+/// The command of this id, as long as it is known.
+pub(super) fn find_command(conn: &Connection, id: WriteId) -> Result<Option<CommandStatus>> {
+    let sql = "SELECT number, 0, NULL FROM commands WHERE id = ?1
+               UNION ALL SELECT number, 1, reply FROM done WHERE id = ?1";
+    let status = |row: &Row<'_>| {
+        Ok(CommandStatus {
+            number: row.get::<_, i64>(0)? as u64,
+            is_done: row.get(1)?,
+            reply: row.get::<_, Option<Vec<u8>>>(2)?.map(Bytes::from),
+        })
+    };
+    // A reply that was altered is not told; the command is done all the same.
+    let is_whole = DONE.check(conn, &[&id.as_bytes()])?.unwrap_or(true);
+    let found = conn.prepare_cached(sql)?.query_row([id.as_bytes()], status);
+    let found = found.optional()?;
+    Ok(found.map(|it| CommandStatus {
+        reply: it.reply.filter(|_| is_whole),
+        ..it
+    }))
+}
+
 /// Marks a command as done; its id is kept for a day, see [`forget_done`].
-pub(super) fn finish(conn: &Connection, session: i64, number: i64, now: Timestamp) -> Result<()> {
+pub(super) fn finish(
+    conn: &Connection,
+    session: i64,
+    number: i64,
+    reply: Option<&[u8]>,
+    now: Timestamp,
+) -> Result<()> {
     let key = params![session, number];
     let id: Option<Option<Vec<u8>>> = conn
         .prepare_cached("SELECT id FROM commands WHERE session = ?1 AND number = ?2")?
@@ -123,6 +151,7 @@ pub(super) fn finish(conn: &Connection, session: i64, number: i64, now: Timestam
             Integer(session),
             Integer(number),
             Integer(now.millis()),
+            reply.map_or(ValueRef::Null, ValueRef::Blob),
         ];
         DONE.insert(conn, &row)?;
     }

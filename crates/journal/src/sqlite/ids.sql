@@ -5,12 +5,13 @@ ALTER TABLE logs ADD COLUMN batch BLOB;
 ALTER TABLE commands ADD COLUMN id BLOB;
 CREATE UNIQUE INDEX commands_by_id ON commands (id);
 
--- Commands that are done, so that one that is sent again is not done again. Kept for a day.
+-- Commands that are done, so that one that is sent again is not done again, with their replies. Kept for a day.
 CREATE TABLE done (
     id      BLOB PRIMARY KEY,
     session INTEGER NOT NULL,
     number  INTEGER NOT NULL,
     at      INTEGER NOT NULL,
+    reply   BLOB,
     sum     INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX done_by_time ON done (at);

@@ -38,3 +38,19 @@ macro_rules! for_every_engine {
     };
 }
 use for_every_engine;
+
+/// Makes a test of each function for a database behind a network that loses answers, too.
+macro_rules! for_every_engine_and_network {
+    ($($name:ident),+ $(,)?) => {
+        super::for_every_engine!($($name),+);
+        mod flaky_postgres {
+            $(#[tokio::test]
+            async fn $name() {
+                if crate::database::Database::is_installed() {
+                    super::$name(crate::harness::Engine::FlakyPostgres).await;
+                }
+            })+
+        }
+    };
+}
+use for_every_engine_and_network;

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use journal::{
-    Batch, Clock as _, Config, Deltas, Entry, Journal, Lease, ManualClock, Memory, NewSession,
-    Owner, Page, Postgres, Read, Result, Session, Sqlite, Takeover, Truncate,
+    Batch, Clock as _, Config, Deltas, Entry, Fault, Journal, Lease, ManualClock, Memory,
+    NewSession, Owner, Page, Postgres, Read, Result, Session, Sqlite, Takeover, Truncate,
 };
 use model::{
     Ask, AskId, AskKind, AskSettled, Binding, Body, Cause, Channel, Decision, Delta, Event, ItemId,
@@ -16,6 +16,7 @@ use model::{
 use tempfile::TempDir;
 
 use crate::database::{self, Database};
+use crate::proxy::{Network, Proxy};
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
@@ -27,6 +28,8 @@ pub(crate) enum Engine {
     Memory,
     Sqlite,
     Postgres,
+    /// The same behind a network that loses answers.
+    FlakyPostgres,
 }
 
 impl Engine {
@@ -49,7 +52,10 @@ pub(crate) struct Harness {
 enum Store {
     Memory,
     File(#[expect(dead_code, reason = "it is removed when it is dropped")] TempDir),
-    Database(Database),
+    Database(
+        Database,
+        #[expect(dead_code, reason = "it ends when it is dropped")] Option<Proxy>,
+    ),
 }
 
 impl Harness {
@@ -72,9 +78,14 @@ impl Harness {
             }
             Engine::Postgres => {
                 let database = Database::new();
-                let config = database::config(&database.url()).with_cut(cut);
-                let journal = Postgres::open(config).await;
-                (Arc::new(journal.unwrap()), Store::Database(database))
+                let journal = open(&database.url(), cut).await;
+                (Arc::new(journal), Store::Database(database, None))
+            }
+            Engine::FlakyPostgres => {
+                let database = Database::new();
+                let proxy = Proxy::start(database.port(), Network::Flaky).await;
+                let journal = open(&database.url_through(proxy.port), cut).await;
+                (Arc::new(journal), Store::Database(database, Some(proxy)))
             }
         };
         Self {
@@ -88,7 +99,7 @@ impl Harness {
     /// Time passes. A database has a clock that no test can move, so there everything gets older instead.
     pub(crate) fn pass(&self, duration: Duration) {
         self.clock.pass(duration);
-        if let Store::Database(database) = &self.store {
+        if let Store::Database(database, _) = &self.store {
             let millis = duration.as_millis();
             database.sql(&format!(
                 "UPDATE linkspan.logs SET until = until - {millis} * interval '1 ms';
@@ -109,14 +120,14 @@ impl Harness {
     pub(crate) fn moment(&self) -> Duration {
         match &self.store {
             Store::Memory | Store::File(_) => Duration::from_millis(1),
-            Store::Database(_) => TTL / 2,
+            Store::Database(..) => TTL / 2,
         }
     }
 
     /// The time `expected` as this engine has it. A database has its own, which lies between the begin of the
     /// test and now, as much earlier as time has passed since; `found` is taken when that is so.
     pub(crate) fn time(&self, expected: Timestamp, found: Timestamp) -> Timestamp {
-        let Store::Database(_) = &self.store else {
+        let Store::Database(..) = &self.store else {
             return expected;
         };
         let age = self.clock.now().millis() - expected.millis();
@@ -178,6 +189,17 @@ impl Harness {
     pub(crate) async fn find(&self, session: &str) -> Session {
         let session = SessionId::new(session);
         self.journal.find_session(&session).await.unwrap().unwrap()
+    }
+}
+
+/// Opening a journal is not tried again by itself.
+async fn open(url: &str, cut: Option<Truncate>) -> Postgres {
+    loop {
+        match Postgres::open(database::config(url).with_cut(cut)).await {
+            Ok(journal) => return journal,
+            Err(Fault::Lost | Fault::Io(_)) => (),
+            Err(fault) => panic!("{fault:?}"),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ async fn nothing_is_lost_or_doubled_when_the_network_fails() {
         return;
     }
     let database = Database::new();
-    let proxy = Proxy::start(database.port()).await;
+    let proxy = Proxy::start(database.port(), Network::Whole).await;
     let url = database.url_through(proxy.port);
     let journal = Arc::new(Postgres::open(config(&url)).await.unwrap());
     let mut writers = tokio::task::JoinSet::new();
@@ -56,10 +56,10 @@ async fn nothing_is_lost_or_doubled_when_the_network_fails() {
     }
     let mut dice = Dice::new(17);
     for round in 0..ROUNDS {
-        tokio::time::sleep(Duration::from_millis(20 + dice.below(60))).await;
+        tokio::time::sleep(Duration::from_millis(60 + dice.below(120))).await;
         let network = [Network::Cut, Network::Deaf, Network::Stalled][round as usize % 3];
         proxy
-            .fail(network, Duration::from_millis(10 + dice.below(80)))
+            .fail(network, Duration::from_millis(20 + dice.below(80)))
             .await;
     }
     stop.send_replace(true);

@@ -15,6 +15,8 @@ use tokio::task::{JoinHandle, JoinSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
     Whole,
+    /// About every twelfth answer is swallowed, and its connection is cut.
+    Flaky,
     /// What is sent arrives, and the answers do not.
     Deaf,
     /// Nothing arrives, and nobody is told.
@@ -26,21 +28,27 @@ pub(crate) enum Network {
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     network: watch::Sender<Network>,
-    n_lost: Arc<AtomicU32>,
+    answers: Arc<Answers>,
     task: JoinHandle<()>,
 }
 
+#[derive(Default)]
+struct Answers {
+    n_sent: AtomicU32,
+    n_lost: AtomicU32,
+}
+
 impl Proxy {
-    pub(crate) async fn start(server: u16) -> Self {
+    pub(crate) async fn start(server: u16, network: Network) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (network, receiver) = watch::channel(Network::Whole);
-        let n_lost = Arc::new(AtomicU32::new(0));
-        let task = tokio::spawn(accept(listener, server, receiver, Arc::clone(&n_lost)));
+        let (network, receiver) = watch::channel(network);
+        let answers = Arc::<Answers>::default();
+        let task = tokio::spawn(accept(listener, server, receiver, Arc::clone(&answers)));
         Self {
             port,
             network,
-            n_lost,
+            answers,
             task,
         }
     }
@@ -59,7 +67,7 @@ impl Proxy {
 
     /// Answers that did not arrive.
     pub(crate) fn n_lost(&self) -> u32 {
-        self.n_lost.load(Ordering::Relaxed)
+        self.answers.n_lost.load(Ordering::Relaxed)
     }
 }
 
@@ -73,14 +81,14 @@ async fn accept(
     listener: TcpListener,
     server: u16,
     network: watch::Receiver<Network>,
-    n_lost: Arc<AtomicU32>,
+    answers: Arc<Answers>,
 ) {
     let mut connections = JoinSet::new();
     loop {
         let (client, _) = listener.accept().await.unwrap();
-        let (network, n_lost) = (network.clone(), Arc::clone(&n_lost));
+        let (network, answers) = (network.clone(), Arc::clone(&answers));
         connections.spawn(async move {
-            forward(client, server, network, n_lost).await.ok();
+            forward(client, server, network, answers).await.ok();
         });
         while connections.try_join_next().is_some() {}
     }
@@ -91,7 +99,7 @@ async fn forward(
     client: TcpStream,
     server: u16,
     mut network: watch::Receiver<Network>,
-    n_lost: Arc<AtomicU32>,
+    answers: Arc<Answers>,
 ) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", server)).await?;
     client.set_nodelay(true)?;
@@ -99,34 +107,57 @@ async fn forward(
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     let (to, back) = (network.clone(), network.clone());
-    let lost = AtomicU32::new(0);
     tokio::select! {
         _ = network.wait_for(|it| *it == Network::Cut) => Ok(()),
-        done = pump(&mut from_client, &mut to_server, to, Network::Cut, &lost) => done,
-        done = pump(&mut from_server, &mut to_client, back, Network::Deaf, &n_lost) => done,
+        done = send(&mut from_client, &mut to_server, to) => done,
+        done = answer(&mut from_server, &mut to_client, back, &answers) => done,
     }
 }
 
-/// Moves bytes unless the network is stalled, and drops them where it is `dropping`.
-async fn pump(
+async fn send(
     from: &mut OwnedReadHalf,
     to: &mut OwnedWriteHalf,
     mut network: watch::Receiver<Network>,
-    dropping: Network,
-    n_dropped: &AtomicU32,
 ) -> io::Result<()> {
     let mut buf = vec![0; 64 << 10];
     loop {
         let n = from.read(&mut buf).await?;
+        network.wait_for(|it| *it != Network::Stalled).await.ok();
+        to.write_all(&buf[..n]).await?;
         if n == 0 {
             return Ok(());
         }
-        let is_dropped = *network.borrow() == dropping;
-        if is_dropped {
-            n_dropped.fetch_add(1, Ordering::Relaxed);
-            continue;
+    }
+}
+
+async fn answer(
+    from: &mut OwnedReadHalf,
+    to: &mut OwnedWriteHalf,
+    mut network: watch::Receiver<Network>,
+    answers: &Answers,
+) -> io::Result<()> {
+    let mut buf = vec![0; 64 << 10];
+    loop {
+        let n = from.read(&mut buf).await?;
+        let now = *network.borrow();
+        // Not each twelfth: a try may take that many answers, and would never come through.
+        let n_sent = answers.n_sent.fetch_add(1, Ordering::Relaxed);
+        let is_unlucky = n_sent.wrapping_mul(0x9E37_79B1) >> 16 & 0xFF < 21;
+        match now {
+            Network::Flaky if is_unlucky => {
+                answers.n_lost.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            Network::Deaf if n > 0 => {
+                answers.n_lost.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            _ => (),
         }
         network.wait_for(|it| *it != Network::Stalled).await.ok();
         to.write_all(&buf[..n]).await?;
+        if n == 0 {
+            return Ok(());
+        }
     }
 }

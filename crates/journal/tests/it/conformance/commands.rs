@@ -1,8 +1,11 @@
 //! Commands wait for the owner, in order, until it marks them as done.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use journal::{
-    Batch, Command, CommandBody, Enqueued, Entry, Error, NewSession, PromptTarget, State, WriteId,
+    Batch, Command, CommandBody, CommandStatus, Enqueued, Entry, Error, NewSession, PromptTarget,
+    Retention, State, WriteId,
 };
 use model::{Origin, SessionId};
 
@@ -16,6 +19,7 @@ for_every_engine!(
     a_queue_has_an_end,
     a_session_and_its_first_prompt_are_made_together,
     an_overview_is_a_consistent_snapshot,
+    who_gave_a_command_is_told_what_became_of_it,
 );
 
 fn prompt(text: &'static str) -> CommandBody {
@@ -241,4 +245,45 @@ async fn an_overview_is_a_consistent_snapshot(engine: Engine) {
     assert_eq!(look().await.session.state, State::Running);
     let unknown = SessionId::new("unknown");
     assert_eq!(harness.journal.overview(&unknown, 1).await.unwrap(), None);
+}
+
+async fn who_gave_a_command_is_told_what_became_of_it(engine: Engine) {
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    let (session, journal) = (&lease.session, &harness.journal);
+    let ids = [WriteId::new(), WriteId::new(), WriteId::new()];
+    for id in ids {
+        journal.command(session, id, prompt("x")).await.unwrap();
+    }
+    let status = |number, is_done, reply: Option<&'static [u8]>| {
+        let reply = reply.map(Bytes::from_static);
+        Some(CommandStatus {
+            number,
+            is_done,
+            reply,
+        })
+    };
+    let batch = Batch::new(vec![])
+        .with_done(vec![1])
+        .with_reply(2, Bytes::from_static(b"\0reply"));
+    // Its answer is lost, and it is sent again.
+    for _ in 0..2 {
+        journal.append(&lease, batch.clone()).await.unwrap();
+    }
+    let mut found = Vec::new();
+    for id in ids.into_iter().chain([WriteId::new()]) {
+        found.push(journal.find_command(id).await.unwrap());
+    }
+    let expected = [
+        status(1, true, None),
+        status(2, true, Some(b"\0reply")),
+        status(3, false, None),
+        None,
+    ];
+    assert_eq!(found, expected);
+    // Nobody asks after a day.
+    harness.pass(Duration::from_secs(25 * 3600));
+    journal.retain(Retention::default()).await.unwrap();
+    assert_eq!(journal.find_command(ids[1]).await.unwrap(), None);
+    assert_eq!(journal.find_command(ids[2]).await.unwrap(), expected[2]);
 }

@@ -3,10 +3,10 @@
 use journal::{Error, Lease, Owner, Takeover};
 use model::{SessionId, Timestamp};
 
-use super::for_every_engine;
+use super::for_every_engine_and_network;
 use crate::harness::{Engine, Harness, START, TTL, note};
 
-for_every_engine!(
+for_every_engine_and_network!(
     a_held_session_is_refused_until_the_lease_runs_out,
     a_renewed_lease_holds_on,
     a_released_session_is_free_at_once_and_its_lease_is_worth_nothing,

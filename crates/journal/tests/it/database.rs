@@ -1,18 +1,31 @@
 //! A PostgreSQL server for the tests of this binary, and a database for each of them.
 
 use std::io::Write as _;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use journal::{Postgres, PostgresAddress, PostgresConfig};
 use private_postgres::{Error, Server, Sync};
 
+/// What a test has left, connections among it.
+const EMPTY: &str = "
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid();
+    DELETE FROM linkspan.sessions; DELETE FROM linkspan.logs; DELETE FROM linkspan.events;
+    DELETE FROM linkspan.frames; DELETE FROM linkspan.runs; DELETE FROM linkspan.asks;
+    DELETE FROM linkspan.commands; DELETE FROM linkspan.natives; DELETE FROM linkspan.doomed;
+    ALTER SEQUENCE linkspan.epochs RESTART; ALTER SEQUENCE linkspan.activities RESTART";
+
 /// It has the schema, so that a test need not make it.
 const TEMPLATE: &str = "with_schema";
+
+/// Databases that tests have left in order. To empty one takes a tenth of the time that it takes to make one.
+static USED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// A database of one test.
 pub(crate) struct Database {
     server: &'static Server,
     name: String,
+    is_reused: bool,
 }
 
 impl Database {
@@ -37,12 +50,33 @@ impl Database {
         })
     }
 
+    /// An empty one with the schema.
     pub(crate) fn new() -> Self {
+        let used = USED.lock().unwrap().pop();
+        let Some(name) = used else {
+            let mut database = Self::to_spoil();
+            database.is_reused = true;
+            return database;
+        };
+        let database = Self {
+            server: server().unwrap(),
+            name,
+            is_reused: true,
+        };
+        database.sql(EMPTY);
+        database
+    }
+
+    /// The same for a test that changes the schema or the settings.
+    pub(crate) fn to_spoil() -> Self {
         let server = server().unwrap();
         static HAS_TEMPLATE: OnceLock<()> = OnceLock::new();
         HAS_TEMPLATE.get_or_init(|| make_template(server));
-        let name = server.create_database(TEMPLATE).unwrap();
-        Self { server, name }
+        Self {
+            server,
+            name: server.create_database(TEMPLATE).unwrap(),
+            is_reused: false,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -65,8 +99,12 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // A failing test drops it too, and has more to say.
-        self.server.drop_database(&self.name).ok();
+        if self.is_reused && !std::thread::panicking() {
+            USED.lock().unwrap().push(std::mem::take(&mut self.name));
+        } else {
+            // A failing test drops it too, and has more to say.
+            self.server.drop_database(&self.name).ok();
+        }
     }
 }
 

@@ -103,7 +103,7 @@ async fn many_may_make_the_schema_at_once() {
     if !Database::is_installed() {
         return;
     }
-    let database = Database::new();
+    let database = Database::to_spoil();
     database.sql("DROP SCHEMA linkspan CASCADE");
     let mut opening = tokio::task::JoinSet::new();
     for _ in 0..12 {
@@ -122,7 +122,7 @@ async fn a_schema_that_excludes_this_version_is_left_alone() {
     if !Database::is_installed() {
         return;
     }
-    let database = Database::new();
+    let database = Database::to_spoil();
     // Later versions add, and older ones go on as long as they may.
     database.sql("UPDATE linkspan.meta SET version = 7, compatible = 1");
     drop(open(&database).await);
@@ -140,7 +140,7 @@ async fn a_server_that_does_not_wait_for_its_disk_is_refused() {
     if !Database::is_installed() {
         return;
     }
-    let database = Database::new();
+    let database = Database::to_spoil();
     let name = database.sql("SELECT current_database()");
     let name = name.trim();
     database.sql(&format!(
@@ -206,7 +206,7 @@ async fn calls_do_not_grow_with_the_stored_sessions() {
     if !Database::is_installed() {
         return;
     }
-    let database = Database::new();
+    let database = Database::to_spoil();
     database.sql(
         "INSERT INTO linkspan.sessions (id, made, home, engine, search, created_at, active_at)
          SELECT 'old ' || n, gen_random_uuid(), 'node' || n % 50, 'claude', '', n, n FROM generate_series(1, 20000) n;

@@ -156,10 +156,36 @@ fn install_browser() -> Result<PathBuf> {
     if browser.exists() {
         return Ok(browser);
     }
-    if !Path::new("/usr/bin/apt-get").exists() {
+    if !has_apt() {
         bail!("install it, and set CHROMIUM to its path");
     }
-    print_line("install chromium, which needs root");
+    install_package("chromium")?;
+    Ok(browser)
+}
+
+/// The tests of the journal start a server of their own with these programs, and touch no other.
+pub(super) fn install_postgres() -> Result<()> {
+    if Path::new("/usr/lib/postgresql").exists() || on_path("initdb") {
+        return Ok(());
+    }
+    if !has_apt() {
+        bail!("install PostgreSQL, with `initdb` on the PATH");
+    }
+    install_package("postgresql")
+}
+
+fn on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|it| it.join(program).exists())
+}
+
+fn has_apt() -> bool {
+    Path::new("/usr/bin/apt-get").exists()
+}
+
+/// A package of the distribution.
+fn install_package(name: &str) -> Result<()> {
+    print_line(&format!("install {name}, which needs root"));
     let apt = |words: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(["-qq", "-y"]).args(words);
@@ -167,8 +193,8 @@ fn install_browser() -> Result<PathBuf> {
         command
     };
     run_with_retries(|| apt(&["update"]))?;
-    run_with_retries(|| apt(&["install", "--no-install-recommends", "chromium"]))?;
-    Ok(browser)
+    run_with_retries(|| apt(&["install", "--no-install-recommends", name]))?;
+    Ok(())
 }
 
 // In place, because Node looks for packages beside the script that imports them.

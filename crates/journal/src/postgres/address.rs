@@ -55,7 +55,7 @@ pub(super) struct Address {
 
 /// How an address is checked.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct ConnectionRules {
     /// Certificates of authorities beside those of the system.
     pub(super) ca_file: Option<PathBuf>,
     /// Plain text may leave the machine.
@@ -63,7 +63,7 @@ pub(super) struct Rules {
 }
 
 impl Address {
-    pub(super) fn parse(url: &str, rules: &Rules) -> Result<Self, AddressError> {
+    pub(super) fn parse(url: &str, rules: &ConnectionRules) -> Result<Self, AddressError> {
         let (url, ssl_mode) = take_ssl_mode(url)?;
         let mut config = Config::from_str(&url).map_err(AddressError::Invalid)?;
         if config.get_hosts().is_empty() {
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<(String, bool), String> {
-        let address = Address::parse(url, &Rules::default());
+        let address = Address::parse(url, &ConnectionRules::default());
         let address = address.map_err(|it| it.to_string())?;
         Ok((address.to_string(), address.tls.is_some()))
     }
@@ -272,9 +272,9 @@ mod tests {
         let plain = "postgres://ann@db.example/db?application_name=x&sslmode=disable";
         let refused = "the connection to `db.example` would not be encrypted";
         assert_eq!(parse(plain).unwrap_err(), refused);
-        let rules = Rules {
+        let rules = ConnectionRules {
             allows_plain: true,
-            ..Rules::default()
+            ..ConnectionRules::default()
         };
         assert!(Address::parse(plain, &rules).unwrap().tls.is_none());
     }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn an_address_is_shown_without_its_password() {
         let url = "postgres://ann:secret@h1:7,h2:8/db?sslmode=verify-full";
-        let address = Address::parse(url, &Rules::default()).unwrap();
+        let address = Address::parse(url, &ConnectionRules::default()).unwrap();
         let shown = "postgres://ann@h1:7,h2:8/db";
         assert_eq!(
             (address.to_string(), format!("{address:?}")),
@@ -301,7 +301,7 @@ mod tests {
             "postgres://ann:secret@h/db?port=secret",
             "postgres://ann:secret@h/db?sslmode=none",
         ] {
-            let err = Address::parse(url, &Rules::default()).unwrap_err();
+            let err = Address::parse(url, &ConnectionRules::default()).unwrap_err();
             let mut text = format!("{err} {err:?}");
             let mut source = std::error::Error::source(&err);
             while let Some(it) = source {

@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Row};
 use super::checksum::sum;
 use super::effects;
 use super::leases::fenced;
-use super::log::LogState;
+use super::log::LogHead;
 use super::query::{Query, flight, get, number};
 use super::sessions::{Search, read_search};
 use super::text::Text;
@@ -128,7 +128,7 @@ async fn with_effects(
 
 /// Why nothing was appended: another owner, another number, or because it was stored before.
 async fn refused(client: &Client, lease: &Lease, batch: &Batch) -> Result<AppendedRows> {
-    let log = LogState::read(client, &lease.session).await?;
+    let log = LogHead::read(client, &lease.session).await?;
     if log.epoch != lease.epoch {
         return Err(fenced(client, lease).await?);
     }

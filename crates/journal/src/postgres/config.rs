@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::address::{Address, AddressError, Rules};
+use super::address::{Address, AddressError, ConnectionRules};
 use super::password;
 use crate::truncate::Truncate;
 
@@ -85,7 +85,7 @@ impl fmt::Display for PostgresConfig {
 }
 
 fn address(given: &PostgresAddress, url: &str) -> Result<Address, AddressError> {
-    let rules = Rules {
+    let rules = ConnectionRules {
         ca_file: given.ca_file.clone(),
         allows_plain: given.allows_plain,
     };

@@ -10,12 +10,12 @@ use crate::entry::{Effect, Entry};
 use crate::error::Error;
 
 /// The error when a statement changed no row.
-pub(super) enum Rule {
+pub(super) enum Expectation {
     None,
     Changes(Error),
 }
 
-impl Rule {
+impl Expectation {
     pub(super) fn broken(self, rows: &[Row]) -> Option<Error> {
         match self {
             Self::Changes(error) if rows.is_empty() => Some(error),
@@ -24,7 +24,7 @@ impl Rule {
     }
 }
 
-type Step<'a> = (Query<'a>, Rule);
+type Step<'a> = (Query<'a>, Expectation);
 
 /// The statements for the effects of a batch, in order.
 pub(super) fn of<'a>(session: &'a SessionId<'static>, entries: &'a [Entry]) -> Vec<Step<'a>> {
@@ -41,14 +41,14 @@ pub(super) fn of<'a>(session: &'a SessionId<'static>, entries: &'a [Entry]) -> V
                     .text(session.as_str())
                     .text(run.as_str());
                 let query = query.bind(seq).bind(at).bind(entry.is_agents);
-                steps.push((query, Rule::Changes(run_started(session, run))));
+                steps.push((query, Expectation::Changes(run_started(session, run))));
             }
             Effect::RunEnded(run, outcome) => {
                 let query = Query::new(END_RUN)
                     .text(session.as_str())
                     .text(run.as_str());
                 let query = query.bind(seq).bind(at).text(outcome.name());
-                steps.push((query, Rule::Changes(run_not_open(session, run))));
+                steps.push((query, Expectation::Changes(run_not_open(session, run))));
                 steps.push(touch(session));
             }
             Effect::AskOpened(ask, run) => {
@@ -57,20 +57,20 @@ pub(super) fn of<'a>(session: &'a SessionId<'static>, entries: &'a [Entry]) -> V
                     .text(session.as_str())
                     .text(ask.as_str());
                 let query = query.bind(seq).bind(at).bind(run);
-                steps.push((query, Rule::Changes(ask_open(session, ask))));
+                steps.push((query, Expectation::Changes(ask_open(session, ask))));
             }
             Effect::AskSettled(ask, decision) => {
                 let query = Query::new(SETTLE_ASK)
                     .text(session.as_str())
                     .text(ask.as_str());
                 let query = query.text(decision.name());
-                steps.push((query, Rule::Changes(ask_not_open(session, ask))));
+                steps.push((query, Expectation::Changes(ask_not_open(session, ask))));
             }
         }
     }
     // Once for a batch, after its runs have been opened.
     if entries.iter().any(|it| it.is_agents) {
-        steps.push((Query::new(HEARD).text(session.as_str()), Rule::None));
+        steps.push((Query::new(HEARD).text(session.as_str()), Expectation::None));
     }
     steps
 }
@@ -83,8 +83,8 @@ fn bound<'a>(
 ) {
     let names = [NAME, BIND].map(|it| Query::new(it).text(session.as_str()).text(native.as_str()));
     let [name, bind] = names;
-    steps.push((name, Rule::None));
-    steps.push((bind.bind(cwd.map(Text::from)), Rule::None));
+    steps.push((name, Expectation::None));
+    steps.push((bind.bind(cwd.map(Text::from)), Expectation::None));
 }
 
 /// An agent names its session again with every resume.
@@ -101,7 +101,7 @@ fn touch<'a>(session: &'a SessionId<'_>) -> Step<'a> {
         now_millis!(),
         ", changed_at = clock_timestamp() WHERE id = $1"
     );
-    (Query::new(TOUCH).text(session.as_str()), Rule::None)
+    (Query::new(TOUCH).text(session.as_str()), Expectation::None)
 }
 
 const START_RUN: &str = concat!(

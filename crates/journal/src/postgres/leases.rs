@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::SessionId;
 use tokio_postgres::Client;
 
-use super::log::LogState;
+use super::log::LogHead;
 use super::query::{Query, get, number};
 use super::text::Text;
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ pub(super) async fn acquire(
 
 /// Why a session was not acquired.
 async fn held(client: &Client, session: &SessionId<'_>) -> Result<Error> {
-    let log = LogState::read(client, session).await?;
+    let log = LogHead::read(client, session).await?;
     let session = session.clone().into_owned();
     Ok(Error::Held {
         session,
@@ -92,7 +92,7 @@ pub(super) async fn release(client: &Client, lease: &Lease) -> Result<Option<i64
 
 /// Why a lease is worth nothing any more.
 pub(super) async fn fenced(client: &Client, lease: &Lease) -> Result<Error> {
-    let log = LogState::read(client, &lease.session).await?;
+    let log = LogHead::read(client, &lease.session).await?;
     Ok(Error::Fenced {
         session: lease.session.clone(),
         epoch: lease.epoch,

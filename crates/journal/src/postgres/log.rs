@@ -13,14 +13,14 @@ use crate::lease::Owner;
 use crate::write_id::WriteId;
 
 /// Where a log stands.
-pub(super) struct LogState {
+pub(super) struct LogHead {
     pub(super) head: u64,
     pub(super) epoch: u64,
     pub(super) batch: Option<WriteId>,
     pub(super) owner: Option<Owner>,
 }
 
-impl LogState {
+impl LogHead {
     pub(super) async fn read(client: &Client, session: &SessionId<'_>) -> Result<Self> {
         let query = Query::new(
             "SELECT head, epoch, batch, owner FROM linkspan.logs
@@ -59,7 +59,7 @@ pub(super) async fn read(client: &Client, session: &SessionId<'_>, read: Read) -
     let Some(first) = rows.first() else {
         return Err(Error::no_session(session));
     };
-    let mut page = PageReader {
+    let mut page = PageBuilder {
         session,
         read,
         room: PageBudget::of(read),
@@ -85,7 +85,7 @@ fn limited<'a>(sql: &'a str, session: &'a SessionId<'_>, read: Read) -> Query<'a
 
 /// A page on its way. The numbers of a log have no gaps, so a row that is not there is noticed as one that
 /// was altered is; where deltas are left out, only altered ones are.
-struct PageReader<'a> {
+struct PageBuilder<'a> {
     session: &'a SessionId<'a>,
     read: Read,
     room: PageBudget,
@@ -94,7 +94,7 @@ struct PageReader<'a> {
     events: Vec<Stored>,
 }
 
-impl PageReader<'_> {
+impl PageBuilder<'_> {
     /// Takes the row of the number `seq`; it is absent when it is damaged.
     fn take(&mut self, seq: u64, event: Option<Stored>) {
         if self.read.deltas == Deltas::Keep {

@@ -1,18 +1,20 @@
 //! The journal in PostgreSQL, so that many nodes share sessions.
 //!
-//! Nothing of it lives in a connection's state but LISTEN, which has a connection of its own: it works behind
-//! a pooler in transaction mode. Leases are judged by the database's clock. Every write carries an id, so a
+//! Nothing of it has to live in a connection's state but LISTEN, which has a connection of its own: it works
+//! behind a pooler in transaction mode. Leases are judged by the database's clock. Every write carries an id, so a
 //! call that lost its answer is tried again by itself.
 
 mod address;
 mod append;
 mod call;
 mod checksum;
+mod client;
 mod commands;
 mod config;
 mod effects;
 mod fault;
 mod follow;
+mod heard;
 mod hints;
 mod leases;
 mod log;
@@ -34,8 +36,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{RunId, SessionId};
 use tokio::task::JoinHandle;
-use tokio_postgres::Client;
 
+use self::client::{Client, Directness};
+use self::heard::HeardRuns;
 use self::hints::Hints;
 use self::pool::Pool;
 use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
@@ -59,6 +62,7 @@ pub use self::config::{PostgresAddress, PostgresConfig};
 pub struct Postgres {
     pool: Arc<Pool>,
     hints: Arc<Hints>,
+    heard: HeardRuns,
     cut: Option<Truncate>,
     tasks: [JoinHandle<()>; 2],
 }
@@ -66,15 +70,22 @@ pub struct Postgres {
 impl Postgres {
     /// Connects, and makes the schema or brings it up to date. Needs a tokio runtime for as long as it lives.
     pub async fn open(config: PostgresConfig) -> Result<Self, Fault> {
-        let pool = Arc::new(Pool::new(config.address.clone(), config.n_connections));
+        let directness = Directness::default();
+        let address = config.address.clone();
+        let pool = Pool::new(address, directness.clone(), config.n_connections);
+        let pool = Arc::new(pool);
         let lent = pool.get().await?;
         migrate::migrate(&lent.client())
             .await
             .map_err(Error::into_fault)?;
         lent.release();
         let hints = Arc::new(Hints::new());
-        let listen = config.listen.unwrap_or(config.address);
-        let follow = follow::follow(Arc::clone(&hints), Arc::clone(&pool), listen);
+        // What is found out of another address says nothing of this one.
+        let (listen, directness) = match config.listen {
+            Some(listen) => (listen, Directness::default()),
+            None => (config.address, directness),
+        };
+        let follow = follow::follow(Arc::clone(&hints), Arc::clone(&pool), listen, directness);
         Ok(Self {
             tasks: [
                 tokio::spawn(hints::send(Arc::clone(&hints), Arc::clone(&pool))),
@@ -82,6 +93,7 @@ impl Postgres {
             ],
             pool,
             hints,
+            heard: HeardRuns::default(),
             cut: config.cut,
         })
     }
@@ -96,11 +108,13 @@ impl Postgres {
 
     async fn append_batch(&self, lease: &Lease, mut batch: Batch) -> Result<Range<u64>> {
         batch.prepare(self.cut)?;
+        let is_heard = self.heard.contains(lease);
         let appended = call::call(&self.pool, batch.length(), |client| {
             let batch = &batch;
-            Box::pin(async move { append::append(&client, lease, batch).await })
+            Box::pin(async move { append::append(&client, lease, batch, is_heard).await })
         });
         let appended = appended.await?;
+        self.heard.note(lease, &batch);
         let session = lease.session.clone();
         let has_effects = batch.has_effects();
         match appended.stored {
@@ -207,6 +221,7 @@ impl Journal for Postgres {
                 Box::pin(async move { leases::release(&client, lease).await })
             };
             let key = call::call(&self.pool, 0, release).await?;
+            self.heard.forget(lease);
             let change = Change::Commands(lease.session.clone());
             self.hints.notify(key, change);
             Ok(())

@@ -1,14 +1,16 @@
 //! Appending: the fence, the numbers and the events in one statement, and what they change beside the log in
 //! the transaction around it.
 
+use std::iter;
 use std::ops::Range;
 
 use bytes::Bytes;
 use model::{SessionId, Timestamp};
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Row};
 
 use super::checksum::sum;
+use super::client::Client;
 use super::effects;
 use super::leases::fenced;
 use super::log::LogHead;
@@ -28,34 +30,53 @@ macro_rules! now_millis {
 pub(super) use now_millis;
 
 /// All or nothing, in order, fenced. Without events the number is not compared, because there is none.
-const APPEND: &str = concat!(
-    "WITH fence AS (
+const FENCE: &str = "WITH fence AS (
   UPDATE linkspan.logs SET head = head + $5, bytes = bytes + $6, batch = $4
   WHERE session = (SELECT key FROM linkspan.sessions WHERE id = $1) AND epoch = $2
     AND ($5 = 0 OR head = $3 - 1)
-  RETURNING session, epoch, head),
-ins AS (
+  RETURNING session, epoch, head)";
+
+const EVENTS: &str = concat!(
+    ", ins AS (
   INSERT INTO linkspan.events (session, seq, at, epoch, kind, cut, sum, line)
   SELECT f.session, $3 + e.n - 1, coalesce(e.at, ",
     now_millis!(),
     "), f.epoch, e.kind, e.cut, e.sum, e.line
   FROM fence f, unnest($7::bigint[], $8::text[], $9::bigint[], $10::bigint[], $11::bytea[])
-    WITH ORDINALITY AS e(at, kind, cut, sum, line, n)),
-frames AS (
+    WITH ORDINALITY AS e(at, kind, cut, sum, line, n))"
+);
+
+/// The agent of the open run has emitted an event.
+const HEARD: &str = ", heard AS (
+  UPDATE linkspan.runs SET heard = true
+  WHERE session = (SELECT session FROM fence) AND last IS NULL AND NOT heard)";
+
+const FRAMES: &str = ", frames AS (
   INSERT INTO linkspan.frames (session, seq, cut, sum, bytes)
   SELECT f.session, e.seq, e.cut, e.sum, e.bytes
-  FROM fence f, unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::bytea[]) AS e(seq, cut, sum, bytes)),
-done AS (
+  FROM fence f, unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::bytea[]) AS e(seq, cut, sum, bytes))";
+
+const DONE: &str = ", done AS (
   UPDATE linkspan.commands c SET done_at = now(), reply = d.reply
-  FROM fence f, unnest($16::bigint[], $18::bytea[]) AS d(number, reply)
-  WHERE c.session = f.session AND c.number = d.number AND c.done_at IS NULL),
-heard AS (
-  UPDATE linkspan.runs r SET heard = true FROM fence f
-  WHERE r.session = f.session AND r.last IS NULL AND NOT r.heard AND $17)
-SELECT session, head, ",
-    now_millis!(),
-    " FROM fence"
-);
+  FROM unnest($16::bigint[], $17::bytea[]) AS d(number, reply)
+  WHERE c.session = (SELECT session FROM fence) AND c.number = d.number AND c.done_at IS NULL)";
+
+const ANSWER: &str = concat!(" SELECT session, head, ", now_millis!(), " FROM fence");
+
+/// The statement for a batch. Most have events and nothing else, and planning the rest would take longer than
+/// storing them; `$12` to `$17` are sent when any of it is needed.
+fn append_sql(batch: &Batch, is_heard: bool) -> String {
+    let has_frames = frames(&batch.entries).next().is_some();
+    let is_news = !is_heard && batch.entries.iter().any(|it| it.is_agents);
+    let parts = [
+        (!batch.entries.is_empty(), EVENTS),
+        (is_news, HEARD),
+        (has_frames, FRAMES),
+        (!batch.done.is_empty(), DONE),
+    ];
+    let parts = parts.iter().filter(|it| it.0).map(|it| it.1);
+    iter::once(FENCE).chain(parts).chain([ANSWER]).collect()
+}
 
 /// Events that are stored now.
 #[derive(Debug)]
@@ -66,17 +87,24 @@ pub(super) struct AppendedRows {
     pub(super) stored: Option<(i64, Timestamp)>,
 }
 
-pub(super) async fn append(client: &Client, lease: &Lease, batch: &Batch) -> Result<AppendedRows> {
+/// `is_heard`: the open run of the session is known as one whose agent has emitted an event.
+pub(super) async fn append(
+    client: &Client,
+    lease: &Lease,
+    batch: &Batch,
+    is_heard: bool,
+) -> Result<AppendedRows> {
     // The statement numbers events by itself: a gap would be closed by it.
     if !is_contiguous(&batch.entries) {
         return refused(client, lease, batch).await;
     }
     let columns = Columns::of(&lease.session, &batch.entries);
-    let query = columns.query(lease, batch);
+    let sql = append_sql(batch, is_heard);
+    let query = columns.query(&sql, lease, batch);
     let has_effects = batch.entries.iter().any(|it| it.effect != Effect::None);
     let appended = match has_effects {
         true => with_effects(client, lease, batch, query).await,
-        false => query.row(client).await,
+        false => query.hot().row(client).await,
     };
     match appended.map_err(|err| too_large(err, batch))? {
         Some(row) => answer(&row, batch),
@@ -198,49 +226,44 @@ impl Columns {
         }
     }
 
-    fn query<'a>(&'a self, lease: &'a Lease, batch: &'a Batch) -> Query<'a> {
+    fn query<'a>(&'a self, sql: &'a str, lease: &'a Lease, batch: &'a Batch) -> Query<'a> {
         let entries = &batch.entries;
-        let column = |read: fn(&Entry) -> i64| entries.iter().map(read).collect::<Vec<_>>();
-        let frame =
-            |read: fn((u64, &Bytes, u64)) -> i64| frames(entries).map(read).collect::<Vec<_>>();
-        let replies = batch
-            .done
-            .iter()
-            .map(|it| Some(&batch.replies.get(it)?[..]));
-        Query::new(APPEND)
+        let times = entries.iter().map(|it| Some(it.at?.millis()));
+        let kinds = entries.iter().map(|it| Text::from(it.kind.name()));
+        let query = Query::new(sql)
             .text(lease.session.as_str())
             .bind(lease.epoch as i64)
             .bind(entries.first().map_or(0, |it| it.seq as i64))
             .id(batch.id)
             .bind(entries.len() as i64)
             .bind(batch.length() as i64)
-            .bind(
-                entries
-                    .iter()
-                    .map(|it| Some(it.at?.millis()))
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                entries
-                    .iter()
-                    .map(|it| Text::from(it.kind.name()))
-                    .collect::<Vec<_>>(),
-            )
-            .bind(column(|it| it.line_cut as i64))
+            .bind(times.collect::<Vec<_>>())
+            .bind(kinds.collect::<Vec<_>>())
+            .bind(list(entries.iter().map(|it| it.line_cut)))
             .bind(self.sums.clone())
-            .bind(self.lines.iter().map(|it| &it[..]).collect::<Vec<_>>())
-            .bind(frame(|(seq, _, _)| seq as i64))
-            .bind(frame(|(_, _, cut)| cut as i64))
+            .bind(self.lines.iter().map(|it| &it[..]).collect::<Vec<_>>());
+        match self.frame_sums.is_empty() && batch.done.is_empty() {
+            true => query,
+            false => self.with_frames_and_done(query, batch),
+        }
+    }
+
+    fn with_frames_and_done<'a>(&'a self, query: Query<'a>, batch: &'a Batch) -> Query<'a> {
+        let frames = || frames(&batch.entries);
+        let replies = batch.done.iter();
+        let replies = replies.map(|it| Some(&batch.replies.get(it)?[..]));
+        query
+            .bind(list(frames().map(|it| it.0)))
+            .bind(list(frames().map(|it| it.2)))
             .bind(self.frame_sums.clone())
-            .bind(
-                frames(entries)
-                    .map(|(_, bytes, _)| &bytes[..])
-                    .collect::<Vec<_>>(),
-            )
-            .bind(batch.done.iter().map(|it| *it as i64).collect::<Vec<_>>())
-            .bind(entries.iter().any(|it| it.is_agents))
+            .bind(frames().map(|it| &it.1[..]).collect::<Vec<_>>())
+            .bind(list(batch.done.iter().copied()))
             .bind(replies.collect::<Vec<_>>())
     }
+}
+
+fn list(numbers: impl Iterator<Item = u64>) -> Vec<i64> {
+    numbers.map(|it| it as i64).collect()
 }
 
 /// The frames with their numbers and what they lack.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
-use tokio_postgres::Client;
 
+use super::client::Client;
 use super::pool::Pool;
 use crate::error::{Error, Fault, Result};
 use crate::journal::Reply;

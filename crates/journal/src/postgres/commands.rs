@@ -5,10 +5,11 @@
 
 use bytes::Bytes;
 use model::{AskId, Decision, RunId, SessionId, Timestamp};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
 use super::append::now_millis;
 use super::checksum::sum;
+use super::client::Client;
 use super::query::{Query, bytes, cursor, flight, get, number, optional_text, text};
 use super::sessions::{CREATE, bind_new};
 use super::text::Text;

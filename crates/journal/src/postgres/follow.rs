@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use model::SessionId;
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_postgres::{AsyncMessage, Client, Row};
+use tokio_postgres::{AsyncMessage, Row};
 
 use super::address::{Address, Messages};
 use super::call::call;
+use super::client::{Client, Directness};
 use super::hints::{CHANNEL, Hints, read_payload};
 use super::pool::Pool;
 use super::query::{Query, get, text};
@@ -30,7 +31,12 @@ const ECHO: Duration = Duration::from_secs(2);
 const PAGE: i64 = 1000;
 
 /// Wakes the watchers of what others change, until it is dropped.
-pub(super) async fn follow(hints: Arc<Hints>, pool: Arc<Pool>, address: Address) {
+pub(super) async fn follow(
+    hints: Arc<Hints>,
+    pool: Arc<Pool>,
+    address: Address,
+    directness: Directness,
+) {
     let mut follower = Follower {
         hints,
         pool,
@@ -40,6 +46,8 @@ pub(super) async fn follow(hints: Arc<Hints>, pool: Arc<Pool>, address: Address)
     let mut listener = Listener::open(&address, &follower.hints.sender).await;
     let mut retry_at = Instant::now() + RETRY;
     loop {
+        // A pooler in transaction mode lets nobody listen.
+        directness.set(listener.is_some());
         let pause = if listener.is_some() { POLL } else { POLL_ALONE };
         follower.poll().await;
         let poll_at = Instant::now() + pause;
@@ -89,6 +97,7 @@ impl Listener {
 
     async fn connect(address: &Address, sender: &str) -> Option<Self> {
         let (client, mut messages) = address.connect().await.ok()?;
+        let client = Client::new(client, Directness::default());
         hear_oneself(&client, &mut messages, sender).await?;
         Some(Self {
             _client: client,

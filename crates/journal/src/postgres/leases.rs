@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use model::SessionId;
-use tokio_postgres::Client;
 
+use super::client::Client;
 use super::log::LogHead;
 use super::query::{Query, get, number};
 use super::text::Text;

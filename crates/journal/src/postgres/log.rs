@@ -1,10 +1,12 @@
 //! Reading the log: lines and frames as they were stored, nothing parsed.
 
 use model::{BodyKind, SessionId, Timestamp};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
+
 use uuid::Uuid;
 
 use super::checksum::sum;
+use super::client::Client;
 use super::query::{Query, bytes, cursor, get, number, optional_text};
 use crate::damage::placeholder;
 use crate::entry::{Deltas, Page, PageBudget, Read, Stored, StoredFrame};

@@ -3,8 +3,7 @@
 //! Steps only add, so that nodes of the version before can go on writing; `compatible` in the database is the
 //! oldest version that may.
 
-use tokio_postgres::Client;
-
+use super::client::Client;
 use super::query::{Query, get};
 use crate::error::{Error, Fault, Result};
 

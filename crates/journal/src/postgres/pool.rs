@@ -9,9 +9,10 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
 use super::address::Address;
+use super::client::{Client, Directness};
 use super::fault;
 use super::query::{Query, get};
 use crate::error::{Fault, Result};
@@ -24,15 +25,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Pool {
     address: Address,
+    directness: Directness,
     permits: Arc<Semaphore>,
     /// The last one is used first, so that the others get old.
     idle: Mutex<Vec<(Connection, Instant)>>,
 }
 
 impl Pool {
-    pub(super) fn new(address: Address, n_connections: usize) -> Self {
+    pub(super) fn new(address: Address, directness: Directness, n_connections: usize) -> Self {
         Self {
             address,
+            directness,
             permits: Arc::new(Semaphore::new(n_connections)),
             idle: Mutex::default(),
         }
@@ -44,7 +47,7 @@ impl Pool {
         let permit = permits.acquire_owned().await.map_err(|_| Fault::Closed)?;
         let connection = match self.take_idle() {
             Some(connection) => connection,
-            None => Connection::open(&self.address).await?,
+            None => Connection::open(&self.address, &self.directness).await?,
         };
         Ok(Lent {
             pool: self,
@@ -90,8 +93,8 @@ impl Lent<'_> {
 }
 
 /// A client and the task that moves its bytes.
-pub(super) struct Connection {
-    pub(super) client: Arc<Client>,
+struct Connection {
+    client: Arc<Client>,
     task: JoinHandle<()>,
 }
 
@@ -102,18 +105,19 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    pub(super) async fn open(address: &Address) -> Result<Self, Fault> {
-        let opened = timeout(CONNECT_TIMEOUT, Self::open_and_check(address)).await;
+    async fn open(address: &Address, directness: &Directness) -> Result<Self, Fault> {
+        let opened = Self::open_and_check(address, directness);
+        let opened = timeout(CONNECT_TIMEOUT, opened).await;
         opened.unwrap_or_else(|_| {
             let elapsed = std::io::Error::from(std::io::ErrorKind::TimedOut);
             Err(Fault::Io(Arc::new(elapsed)))
         })
     }
 
-    async fn open_and_check(address: &Address) -> Result<Self, Fault> {
+    async fn open_and_check(address: &Address, directness: &Directness) -> Result<Self, Fault> {
         let (client, mut messages) = address.connect().await.map_err(fault::of_connecting)?;
         let connection = Self {
-            client: Arc::new(client),
+            client: Arc::new(Client::new(client, directness.clone())),
             // It ends with the client; errors reach those who wait for answers.
             task: tokio::spawn(async move { while let Some(Ok(_)) = messages.next().await {} }),
         };

@@ -1,16 +1,18 @@
 //! Statements with their parameters, alone or several in one flight.
 //!
-//! Every statement is unnamed and carries the types of its parameters: one round trip, and nothing that a
-//! pooler between here and the database would have to remember.
+//! Statements are unnamed and carry the types of their parameters: one round trip, and nothing that a pooler
+//! between here and the database would have to remember.
 
 use std::pin::Pin;
 use std::task::Poll;
 
 use bytes::Bytes;
+use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql, Type};
-use tokio_postgres::{Client, Row};
+
 use uuid::Uuid;
 
+use super::client::Client;
 use super::text::{Text, decode};
 use crate::error::{Fault, Result};
 use crate::write_id::WriteId;
@@ -67,13 +69,25 @@ impl<T: Parameter> Parameter for Option<T> {
 /// A statement to be sent.
 pub(super) struct Query<'a> {
     sql: &'a str,
+    is_hot: bool,
     params: Vec<(Box<dyn ToSql + Send + Sync + 'a>, Type)>,
 }
 
 impl<'a> Query<'a> {
     pub(super) fn new(sql: &'a str) -> Self {
-        let params = Vec::new();
-        Self { sql, params }
+        Self {
+            sql,
+            is_hot: false,
+            params: Vec::new(),
+        }
+    }
+
+    /// One that is used all the time, see [`Client::query_hot`].
+    pub(super) fn hot(self) -> Self {
+        Self {
+            is_hot: true,
+            ..self
+        }
     }
 
     /// Adds the value of the next parameter.
@@ -96,7 +110,10 @@ impl<'a> Query<'a> {
         let params: Vec<_> = params
             .map(|(value, ty)| (&**value as &(dyn ToSql + Sync), ty.clone()))
             .collect();
-        client.query_typed(self.sql, &params).await
+        match self.is_hot {
+            true => client.query_hot(self.sql, &params).await,
+            false => client.query_typed(self.sql, &params).await,
+        }
     }
 
     pub(super) async fn rows(&self, client: &Client) -> Result<Vec<Row>> {

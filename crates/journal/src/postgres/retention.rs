@@ -1,9 +1,10 @@
 //! Removing sessions. The rows that make one visible go at once; its events are swept away in small steps, so
 //! that nobody waits for the removal of a large session.
 
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
 use super::append::now_millis;
+use super::client::Client;
 use super::leases::fenced;
 use super::query::{Query, flight, get, number};
 use crate::command::KEEP_DONE_MILLIS;

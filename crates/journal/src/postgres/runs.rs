@@ -1,8 +1,9 @@
 //! Runs: those of a session, and open ones.
 
 use model::{Outcome, RunId, SessionId, Timestamp};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
+use super::client::Client;
 use super::commands::{asks_of, of_home, pending_of, read as read_command, read_asks};
 use super::query::{Query, cursor, flight, get, number, optional_text, text};
 use super::sessions::{find_query, session};

@@ -1,9 +1,10 @@
 //! Sessions: made, found, listed, renamed.
 
 use model::{SessionId, Timestamp};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
 use super::append::now_millis;
+use super::client::Client;
 use super::query::{Query, flight, get, number, optional_text, text};
 use super::text::Text;
 use crate::error::{Error, Fault, Result};

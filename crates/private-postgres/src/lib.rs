@@ -1,20 +1,24 @@
-//! Test support: a PostgreSQL server of one's own, for as long as the process lives.
+//! Test support: a PostgreSQL server of one's own, for as long as the process lives, and a pooler before it.
 //!
 //! It is made from the programs that the system has installed, in a temporary directory and on a free port of
 //! the loopback address; no other server is touched. A shell waits beside it for the end of this process,
 //! however that comes, and then stops the server and removes its files.
+
+mod keeper;
+mod pooler;
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use self::keeper::Keeper;
+pub use self::pooler::Pooler;
 
 /// The superuser of a server.
 const USER: &str = "linkspan";
@@ -51,40 +55,32 @@ pub enum Sync {
 #[derive(Debug)]
 pub struct Server {
     programs: PathBuf,
-    account: Option<Account>,
-    dir: PathBuf,
     port: u16,
     n_databases: AtomicU32,
-    keeper: Child,
-    /// The keeper waits for its end.
-    stdin: Option<ChildStdin>,
+    keeper: Keeper,
 }
 
 impl Server {
     pub fn start(sync: Sync) -> Result<Self, Error> {
         let programs = find_programs().ok_or(Error::NotInstalled)?;
-        let account = Account::find()?;
-        // The keeper removes it, also when this process is killed.
-        let dir = TempDir::with_prefix("linkspan-postgres-")?.keep();
-        if let Some(account) = &account {
-            account.own(&dir)?;
-        }
-        let data = dir.join("data");
-        let mut initdb = command(&programs.join("initdb"), account.as_ref());
+        let mut keeper = Keeper::new()?;
+        let data = keeper.dir().join("data");
+        let mut initdb = keeper.command(&programs.join("initdb"));
         initdb.arg("-D").arg(&data).args(["-U", USER]);
         initdb.args(["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
         checked(&mut initdb)?;
         let port = free_port()?;
-        let mut keeper = keeper(&programs, account.as_ref(), &dir, port, sync);
-        let mut keeper = keeper.spawn()?;
+        let mut server = Command::new(programs.join("postgres"));
+        server.arg("-D").arg(&data);
+        for setting in settings(keeper.dir(), port, sync) {
+            server.arg("-c").arg(setting);
+        }
+        keeper.start(&server)?;
         let server = Self {
-            stdin: keeper.stdin.take(),
-            keeper,
             programs,
-            account,
-            dir,
             port,
             n_databases: AtomicU32::new(0),
+            keeper,
         };
         server.wait()?;
         Ok(server)
@@ -93,15 +89,14 @@ impl Server {
     fn wait(&self) -> Result<(), Error> {
         let begun = Instant::now();
         while begun.elapsed() < START_TIMEOUT {
-            let mut ready = command(&self.programs.join("pg_isready"), None);
+            let mut ready = self.keeper.command(&self.programs.join("pg_isready"));
             ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
             if ready.status()?.success() {
                 return Ok(());
             }
             sleep(Duration::from_millis(20));
         }
-        let log = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
-        Err(Error::Silent(log))
+        Err(Error::Silent(self.keeper.log()))
     }
 
     pub fn port(&self) -> u16 {
@@ -136,20 +131,12 @@ impl Server {
 
     /// Runs a statement as the superuser; returns what it prints, rows as lines.
     pub fn sql(&self, database: &str, sql: &str) -> Result<String, Error> {
-        let mut psql = command(&self.programs.join("psql"), self.account.as_ref());
+        let mut psql = self.keeper.command(&self.programs.join("psql"));
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
         psql.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", USER]);
         psql.args(["-d", database, "-c", sql]);
         let output = checked(&mut psql)?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        // It has nothing left to do when it fails.
-        self.keeper.wait().ok();
     }
 }
 
@@ -172,99 +159,18 @@ fn find_programs() -> Option<PathBuf> {
     folders.find(|it| it.join("initdb").exists() && it.join("postgres").exists())
 }
 
-/// Starts the server, and stops it when its standard input ends.
-fn keeper(
-    programs: &Path,
-    account: Option<&Account>,
-    dir: &Path,
-    port: u16,
-    sync: Sync,
-) -> Command {
-    const SCRIPT: &str = r#"dir=$1; shift
-"$@" >"$dir/log" 2>&1 </dev/null & server=$!
-cat >/dev/null
-kill -INT "$server" && wait "$server"
-rm -rf "$dir""#;
-    let mut keeper = command(Path::new("sh"), account);
-    keeper.args(["-c", SCRIPT, "sh"]).arg(dir);
-    keeper
-        .arg(programs.join("postgres"))
-        .arg("-D")
-        .arg(dir.join("data"));
+fn settings(dir: &Path, port: u16, sync: Sync) -> [String; 5] {
     let fsync = match sync {
         Sync::Disk => "on",
         Sync::Memory => "off",
     };
-    for setting in [
+    [
         "listen_addresses=127.0.0.1".to_owned(),
         format!("port={port}"),
         format!("unix_socket_directories={}", dir.display()),
         format!("fsync={fsync}"),
         "max_connections=200".to_owned(),
-    ] {
-        keeper.arg("-c").arg(setting);
-    }
-    keeper
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    keeper
-}
-
-/// Somebody else than root, as whom the server runs when we are root: it refuses to run as root.
-#[derive(Debug)]
-struct Account {
-    uid: u32,
-    gid: u32,
-}
-
-impl Account {
-    /// Absent when we are somebody else already.
-    fn find() -> Result<Option<Self>, Error> {
-        let mut id = Command::new("id");
-        let output = checked(id.arg("-u"))?;
-        if output.stdout.trim_ascii() != b"0" {
-            return Ok(None);
-        }
-        let passwd = fs::read_to_string("/etc/passwd")?;
-        let of_name = |name| {
-            let line = passwd
-                .lines()
-                .find(|it| it.split(':').next() == Some(name))?;
-            let mut fields = line.split(':').skip(2).map(str::parse);
-            let (uid, gid) = (fields.next()?.ok()?, fields.next()?.ok()?);
-            Some(Self { uid, gid })
-        };
-        Ok(of_name("postgres").or_else(|| of_name("nobody")))
-    }
-
-    #[cfg(unix)]
-    fn own(&self, path: &Path) -> io::Result<()> {
-        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
-    }
-
-    #[cfg(not(unix))]
-    fn own(&self, _: &Path) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn command(program: &Path, account: Option<&Account>) -> Command {
-    let mut command = Command::new(program);
-    // The folder we are in may be closed to the account.
-    command.current_dir("/");
-    // What a user has set for other servers.
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("PG") {
-            command.env_remove(name);
-        }
-    }
-    #[cfg(unix)]
-    if let Some(account) = account {
-        use std::os::unix::process::CommandExt;
-        command.uid(account.uid).gid(account.gid);
-    }
-    command
+    ]
 }
 
 fn checked(command: &mut Command) -> Result<Output, Error> {
@@ -301,7 +207,7 @@ mod tests {
         let database = server.create_database("template1").expect("a database");
         let printed = server.sql(&database, "SELECT current_database()");
         assert_eq!(printed.expect("a row").trim(), database);
-        let (dir, port) = (server.dir.clone(), server.port());
+        let (dir, port) = (server.keeper.dir().to_owned(), server.port());
         drop(server);
         assert!(!dir.exists());
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());

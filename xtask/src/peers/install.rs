@@ -165,13 +165,19 @@ fn install_browser() -> Result<PathBuf> {
 
 /// The tests of the journal start a server of their own with these programs, and touch no other.
 pub(super) fn install_postgres() -> Result<()> {
-    if Path::new("/usr/lib/postgresql").exists() || on_path("initdb") {
-        return Ok(());
+    let has_server = Path::new("/usr/lib/postgresql").exists() || on_path("initdb");
+    let has_pooler = Path::new("/usr/sbin/pgbouncer").exists() || on_path("pgbouncer");
+    let has_both = has_server && has_pooler;
+    if !has_both && !has_apt() {
+        bail!("install PostgreSQL and PgBouncer, with `initdb` and `pgbouncer` on the PATH");
     }
-    if !has_apt() {
-        bail!("install PostgreSQL, with `initdb` on the PATH");
+    if !has_server {
+        install_package("postgresql")?;
     }
-    install_package("postgresql")
+    if !has_pooler {
+        install_package("pgbouncer")?;
+    }
+    Ok(())
 }
 
 fn on_path(program: &str) -> bool {

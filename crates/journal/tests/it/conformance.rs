@@ -39,7 +39,7 @@ macro_rules! for_every_engine {
 }
 use for_every_engine;
 
-/// Makes a test of each function for a database behind a network that loses answers, too.
+/// Makes a test of each function for a database behind a network that loses answers, and behind a pooler, too.
 macro_rules! for_every_engine_and_network {
     ($($name:ident),+ $(,)?) => {
         super::for_every_engine!($($name),+);
@@ -48,6 +48,14 @@ macro_rules! for_every_engine_and_network {
             async fn $name() {
                 if crate::database::Database::is_installed() {
                     super::$name(crate::harness::Engine::FlakyPostgres).await;
+                }
+            })+
+        }
+        mod pooled_postgres {
+            $(#[tokio::test]
+            async fn $name() {
+                if crate::database::Database::has_pooler() {
+                    super::$name(crate::harness::Engine::PooledPostgres).await;
                 }
             })+
         }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::{Mutex, OnceLock};
 
 use journal::{Postgres, PostgresAddress, PostgresConfig};
-use private_postgres::{Error, Server, Sync};
+use private_postgres::{Error, Pooler, Server, Sync};
 
 /// What a test has left, connections among it.
 const EMPTY: &str = "
@@ -29,25 +29,10 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Fails in continuous integration where PostgreSQL is not installed; elsewhere that is said aloud.
+    /// Whether there is a PostgreSQL to try.
     pub(crate) fn is_installed() -> bool {
-        static SERVER: OnceLock<bool> = OnceLock::new();
-        *SERVER.get_or_init(|| {
-            let is_installed = server().is_some();
-            assert!(
-                is_installed || std::env::var_os("CI").is_none(),
-                "PostgreSQL is not installed"
-            );
-            if !is_installed {
-                // Not by a macro, whose output is shown for failed tests only.
-                let said = writeln!(
-                    std::io::stderr(),
-                    "PostgreSQL is not installed: its tests are SKIPPED"
-                );
-                said.unwrap();
-            }
-            is_installed
-        })
+        static IS_INSTALLED: OnceLock<bool> = OnceLock::new();
+        *IS_INSTALLED.get_or_init(|| is_there("PostgreSQL", server().is_some()))
     }
 
     /// An empty one with the schema.
@@ -81,6 +66,23 @@ impl Database {
 
     pub(crate) fn url(&self) -> String {
         self.server.url(&self.name)
+    }
+
+    /// Whether there is a pooler to try; like PostgreSQL itself.
+    pub(crate) fn has_pooler() -> bool {
+        static IS_INSTALLED: OnceLock<bool> = OnceLock::new();
+        *IS_INSTALLED
+            .get_or_init(|| Self::is_installed() && is_there("PgBouncer", pooler().is_some()))
+    }
+
+    /// Through a pooler, with a direct connection for hints.
+    pub(crate) fn pooled_config(&self) -> PostgresConfig {
+        let address = PostgresAddress {
+            url: self.url_through(pooler().unwrap().port()),
+            listen_url: Some(self.url()),
+            ..PostgresAddress::default()
+        };
+        PostgresConfig::new(&address).unwrap()
     }
 
     /// Its address for clients of a proxy.
@@ -123,6 +125,27 @@ fn server() -> Option<&'static Server> {
         server => Some(server.unwrap()),
     };
     SERVER.get_or_init(start).as_ref()
+}
+
+fn pooler() -> Option<&'static Pooler> {
+    static POOLER: OnceLock<Option<Pooler>> = OnceLock::new();
+    let start = || match Pooler::start(server()?) {
+        Err(Error::NotInstalled) => None,
+        pooler => Some(pooler.unwrap()),
+    };
+    POOLER.get_or_init(start).as_ref()
+}
+
+/// Fails in continuous integration where a program is not installed; elsewhere that is said aloud.
+fn is_there(program: &str, is_installed: bool) -> bool {
+    let is_needed = std::env::var_os("CI").is_some();
+    assert!(is_installed || !is_needed, "{program} is not installed");
+    if !is_installed {
+        // Not by a macro, whose output is shown for failed tests only.
+        let mut stderr = std::io::stderr();
+        writeln!(stderr, "{program} is not installed: its tests are SKIPPED").unwrap();
+    }
+    is_installed
 }
 
 fn make_template(server: &'static Server) {

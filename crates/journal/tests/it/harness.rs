@@ -30,6 +30,8 @@ pub(crate) enum Engine {
     Postgres,
     /// The same behind a network that loses answers.
     FlakyPostgres,
+    /// The same behind a pooler in transaction mode, with a direct connection for hints.
+    PooledPostgres,
 }
 
 impl Engine {
@@ -79,6 +81,12 @@ impl Harness {
             Engine::Postgres => {
                 let database = Database::new();
                 let journal = open(&database.url(), cut).await;
+                (Arc::new(journal), Store::Database(database, None))
+            }
+            Engine::PooledPostgres => {
+                let database = Database::new();
+                let config = database.pooled_config().with_cut(cut);
+                let journal = Postgres::open(config).await.unwrap();
                 (Arc::new(journal), Store::Database(database, None))
             }
             Engine::FlakyPostgres => {

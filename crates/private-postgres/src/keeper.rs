@@ -49,10 +49,15 @@ impl Keeper {
         std::fs::read_to_string(self.dir.join("log")).unwrap_or_default()
     }
 
-    /// Makes a file that the account of the program can read.
+    /// Makes a file that the account of the program can read, and nobody else.
     pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.dir.join(name);
         std::fs::write(&path, text)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        }
         if let Some(account) = &self.account {
             account.own(&path)?;
         }

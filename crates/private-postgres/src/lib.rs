@@ -22,6 +22,9 @@ pub use self::pooler::Pooler;
 
 /// The superuser of a server.
 const USER: &str = "linkspan";
+/// Everybody may connect as anybody, without a password; only as this one not.
+const GUARD: &str =
+    "host all guarded 127.0.0.1/32 scram-sha-256\nhost all guarded ::1/128 scram-sha-256\n";
 /// Until a server takes connections, on a machine with much to do.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -69,6 +72,8 @@ impl Server {
         initdb.arg("-D").arg(&data).args(["-U", USER]);
         initdb.args(["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
         checked(&mut initdb)?;
+        let rules = fs::read_to_string(data.join("pg_hba.conf"))?;
+        keeper.write("data/pg_hba.conf", &format!("{GUARD}{rules}"))?;
         let port = free_port()?;
         let mut server = Command::new(programs.join("postgres"));
         server.arg("-D").arg(&data);
@@ -111,6 +116,25 @@ impl Server {
     /// The same through another port, where a proxy listens.
     pub fn url_through(&self, port: u16, database: &str) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/{database}")
+    }
+
+    /// Lets clients encrypt, with this certificate and its key.
+    pub fn enable_tls(&self, certificate: &str, key: &str) -> Result<(), Error> {
+        let certificate = self.keeper.write("cert.pem", certificate)?;
+        let key = self.keeper.write("key.pem", key)?;
+        for setting in [
+            format!("ssl_cert_file = '{}'", certificate.display()),
+            format!("ssl_key_file = '{}'", key.display()),
+            "ssl = on".to_owned(),
+        ] {
+            self.sql("postgres", &format!("ALTER SYSTEM SET {setting}"))?;
+        }
+        self.sql("postgres", "SELECT pg_reload_conf()")?;
+        // The server reads it a moment later.
+        while self.sql("postgres", "SHOW ssl")?.trim() != "on" {
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// Makes a database with what is in the database `template`, and returns its name.

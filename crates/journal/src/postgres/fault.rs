@@ -43,9 +43,11 @@ fn of_state(state: SqlState, err: tokio_postgres::Error) -> Fault {
 
 /// An error of a connection that was not made: nothing was sent.
 pub(super) fn of_connecting(err: tokio_postgres::Error) -> Fault {
-    match Fault::from(err) {
-        Fault::Lost => Fault::Io(Arc::new(io::Error::from(io::ErrorKind::NotConnected))),
-        fault => fault,
+    match err.code() {
+        // It starts or stops; another host of the address, or the same one soon, takes the connection.
+        None => Fault::Io(Arc::new(err)),
+        Some(&SqlState::CANNOT_CONNECT_NOW | &SqlState::ADMIN_SHUTDOWN) => Fault::Io(Arc::new(err)),
+        Some(_) => Fault::from(err),
     }
 }
 

@@ -94,6 +94,10 @@ impl Database {
         self.server.port()
     }
 
+    pub(crate) fn enable_tls(&self, certificate: &str, key: &str) {
+        self.server.enable_tls(certificate, key).unwrap();
+    }
+
     pub(crate) fn sql(&self, sql: &str) -> String {
         self.server.sql(&self.name, sql).unwrap()
     }

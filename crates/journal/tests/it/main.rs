@@ -6,6 +6,7 @@
 )]
 
 mod conformance;
+mod connections;
 #[cfg(unix)]
 mod crash;
 #[cfg(unix)]

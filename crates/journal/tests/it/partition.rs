@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{
-    Batch, CommandBody, Entry, Error, Fault, Journal, Lease, NewSession, Node, Owner, Postgres,
-    Reply, Takeover, WriteId,
+    Batch, CommandBody, Enqueued, Entry, Error, Fault, Journal, Lease, NewSession, Node, Owner,
+    Postgres, PromptTarget, Removed, Reply, Retention, Takeover, WriteId,
 };
 use model::{Body, Outcome, RunId, SessionId};
 use tokio::sync::watch;
 
 use crate::database::{Database, config};
-use crate::harness::{Dice, ended, event, everything, note, started};
+use crate::harness::{Dice, ask_opened, ended, entries, event, everything, note, started};
 use crate::proxy::{Network, Proxy};
 
 const WRITERS: u64 = 6;
@@ -85,6 +85,68 @@ async fn nothing_is_lost_or_doubled_when_the_network_fails() {
         let runs = journal.runs(&session, None, 1000).await.unwrap();
         assert!(runs.iter().all(|it| it.end.is_some()));
     }
+}
+
+/// A call whose first answer is swallowed. The next try finds that it is done.
+async fn unanswered<T>(proxy: &Proxy, call: Reply<'_, T>) -> T {
+    let n_lost = proxy.n_lost();
+    let network = proxy.fail(Network::Deaf, Duration::from_millis(100));
+    let (answer, ()) = tokio::join!(call, network);
+    assert!(proxy.n_lost() > n_lost);
+    answer.unwrap()
+}
+
+#[tokio::test]
+async fn each_write_whose_answer_is_lost_is_done_once() {
+    if !Database::is_installed() {
+        return;
+    }
+    let database = Database::new();
+    let proxy = Proxy::start(database.port(), Network::Whole).await;
+    let url = database.url_through(proxy.port);
+    let journal = Postgres::open(config(&url)).await.unwrap();
+    let (session, owner) = (SessionId::new("s"), Owner::new("owner"));
+    let created = unanswered(&proxy, journal.create(new(&session))).await;
+    assert_eq!(created.activity, 1);
+    let ttl = Duration::from_secs(60);
+    let acquire = journal.acquire(&session, &owner, ttl, Takeover::Lapsed);
+    let lease = unanswered(&proxy, acquire).await;
+    assert_eq!(lease.epoch, 1);
+    let asking = Batch::new(entries(&lease, 1, vec![started(), ask_opened("a")]));
+    let numbers = unanswered(&proxy, journal.append(&lease, asking)).await;
+    assert_eq!(numbers, 1..3);
+    let plain = Batch::new(entries(&lease, 3, vec![note("x")]));
+    let numbers = unanswered(&proxy, journal.append(&lease, plain)).await;
+    assert_eq!(numbers, 3..4);
+    let prompt = CommandBody::Prompt(Bytes::new());
+    let command = journal.command(&session, WriteId::new(), prompt);
+    assert_eq!(unanswered(&proxy, command).await, 1);
+    let settle = journal.settle(&session, 2, WriteId::new(), Bytes::new());
+    assert_eq!(unanswered(&proxy, settle).await, 2);
+    let target = PromptTarget::New(new(&SessionId::new("t")));
+    let enqueue = journal.enqueue(target, WriteId::new(), Bytes::new());
+    let (number, position) = (1, 0);
+    let enqueued = unanswered(&proxy, enqueue).await;
+    assert_eq!(enqueued, Enqueued { number, position });
+    unanswered(&proxy, journal.rename(&session, "title".to_owned())).await;
+    unanswered(&proxy, journal.renew(&lease, ttl)).await;
+    let found = journal.find_session(&session).await.unwrap().unwrap();
+    assert_eq!(
+        (found.head, found.queued, found.title.as_deref()),
+        (3, 1, Some("title"))
+    );
+    let only_one = Retention {
+        sessions: Some(1),
+        ..Retention::default()
+    };
+    // Both are in use.
+    assert_eq!(
+        unanswered(&proxy, journal.retain(only_one)).await,
+        Removed::default()
+    );
+    unanswered(&proxy, journal.remove(&lease)).await;
+    assert_eq!(journal.find_session(&session).await.unwrap(), None);
+    unanswered(&proxy, journal.release(&lease)).await;
 }
 
 /// What a writer was told is stored.

@@ -116,17 +116,13 @@ impl Postgres {
         let appended = appended.await?;
         self.heard.note(lease, &batch);
         let session = lease.session.clone();
-        let has_effects = batch.has_effects();
         match appended.stored {
             Some((key, now)) => {
-                let change = Change::Log(session.clone(), batch.entries, now);
+                let change = Change::Log(session, batch.entries, now);
                 self.hints.notify(Some(key), change);
-                if has_effects {
-                    self.hints.notify(Some(key), Change::ForeignLog(session));
-                }
             }
             // The time of the events is not known, so they are read from the store.
-            None => self.hints.notify(None, Change::ForeignLog(session)),
+            None => self.hints.notify(None, Change::ForeignLog(session, None)),
         }
         Ok(appended.numbers)
     }

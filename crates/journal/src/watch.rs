@@ -30,9 +30,9 @@ pub(crate) enum Change {
     /// These events are stored, at this time unless they have their own.
     Log(SessionId<'static>, Vec<Entry>, Timestamp),
     Commands(SessionId<'static>),
-    /// Another node has written the log.
+    /// Another node may have written the log, which ends with this event if that is known.
     #[cfg(feature = "postgres")]
-    ForeignLog(SessionId<'static>),
+    ForeignLog(SessionId<'static>, Option<u64>),
     /// The session is gone.
     Removed(SessionId<'static>),
 }
@@ -100,10 +100,13 @@ impl Watchers {
                     scope
                 }
                 #[cfg(feature = "postgres")]
-                Change::ForeignLog(session) => {
+                Change::ForeignLog(session, head) => {
                     let scope = Scope::Session(session);
-                    // What is in memory may be of a session that was removed and made again.
-                    if let Some(it) = watched.get_mut(&scope) {
+                    // What is in memory may be of a session that was removed and made again, unless it ends
+                    // where the log does: then this node has written it.
+                    if let Some(it) = watched.get_mut(&scope)
+                        && (head.is_none() || it.tail.last() != head)
+                    {
                         it.tail = Tail::default();
                     }
                     scope

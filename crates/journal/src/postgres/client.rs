@@ -14,15 +14,27 @@ use tokio_postgres::{Error, Row, Statement};
 
 /// Whether connections lead to the database itself; nobody says so before it is found out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Directness(Arc<AtomicBool>);
+pub(super) struct Directness(Arc<Signs>);
+
+#[derive(Debug, Default)]
+struct Signs {
+    /// A node hears itself.
+    can_listen: AtomicBool,
+    /// A statement was forgotten by the server, so there is a pooler whatever else it lets through.
+    has_forgotten: AtomicBool,
+}
 
 impl Directness {
-    pub(super) fn set(&self, is_direct: bool) {
-        self.0.store(is_direct, Ordering::Relaxed);
+    pub(super) fn set_can_listen(&self, can_listen: bool) {
+        self.0.can_listen.store(can_listen, Ordering::Relaxed);
     }
 
-    fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    fn is_direct(&self) -> bool {
+        let Signs {
+            can_listen,
+            has_forgotten,
+        } = &*self.0;
+        can_listen.load(Ordering::Relaxed) && !has_forgotten.load(Ordering::Relaxed)
     }
 }
 
@@ -48,7 +60,7 @@ impl Client {
         sql: &str,
         params: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, Error> {
-        if !self.directness.get() {
+        if !self.directness.is_direct() {
             return self.client.query_typed(sql, params).await;
         }
         let values: Vec<_> = params.iter().map(|it| it.0).collect();
@@ -56,7 +68,10 @@ impl Client {
         match self.client.query(&statement, &values).await {
             // There is a pooler in between after all. The statement was not run.
             Err(err) if is_unprepared(&err) => {
-                self.directness.set(false);
+                self.directness
+                    .0
+                    .has_forgotten
+                    .store(true, Ordering::Relaxed);
                 self.client.query_typed(sql, params).await
             }
             answer => answer,

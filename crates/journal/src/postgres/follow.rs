@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use model::SessionId;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_postgres::{AsyncMessage, Row};
 
 use super::address::{Address, Messages};
@@ -27,6 +27,8 @@ const POLL_ALONE: Duration = Duration::from_millis(250);
 const RETRY: Duration = Duration::from_secs(2);
 /// Until a node is connected, listens and hears itself.
 const ECHO: Duration = Duration::from_secs(2);
+/// From the first new watcher to the poll for it and those that come with it.
+const GATHER: Duration = Duration::from_millis(10);
 /// Sessions that one poll of the list reads.
 const PAGE: i64 = 1000;
 
@@ -47,7 +49,7 @@ pub(super) async fn follow(
     let mut retry_at = Instant::now() + RETRY;
     loop {
         // A pooler in transaction mode lets nobody listen.
-        directness.set(listener.is_some());
+        directness.set_can_listen(listener.is_some());
         let pause = if listener.is_some() { POLL } else { POLL_ALONE };
         follower.poll().await;
         let poll_at = Instant::now() + pause;
@@ -62,7 +64,11 @@ pub(super) async fn follow(
                         break;
                     }
                 },
-                () = hints.is_watched.notified() => break,
+                () = hints.is_watched.notified() => {
+                    // Others may come with it: one poll finds them all.
+                    sleep(GATHER).await;
+                    break;
+                }
                 () = sleep_until(poll_at) => break,
             }
         }
@@ -176,7 +182,7 @@ impl Follower {
         for (key, is_commands) in changed {
             if let Some(id) = by_key.get(&key) {
                 let id = (*id).clone();
-                changes.push(Change::ForeignLog(id.clone()));
+                changes.push(Change::ForeignLog(id.clone(), None));
                 changes.extend(is_commands.then_some(Change::Commands(id)));
             }
         }
@@ -224,12 +230,17 @@ impl Follower {
             let (old, new) = (self.sessions.get(id), places.get(id));
             match (old, new) {
                 (Some(_), None) => changes.push(Change::Removed(id.clone())),
+                // It was made again.
+                (Some(old), Some(new)) if old.key != new.key => {
+                    changes.push(Change::Removed(id.clone()));
+                }
                 (Some(old), Some(new)) => {
                     if (old.commands, old.epoch) != (new.commands, new.epoch) {
                         changes.push(Change::Commands(id.clone()));
                     }
                     if (old.head, old.changed_at) != (new.head, new.changed_at) {
-                        changes.push(Change::ForeignLog(id.clone()));
+                        let head = Some(new.head as u64);
+                        changes.push(Change::ForeignLog(id.clone(), head));
                     }
                 }
                 // It may have changed between the first hint of its watcher and now.

@@ -54,7 +54,7 @@ impl Hints {
     /// Wakes the watchers here, and the other nodes soon.
     pub(super) fn notify(&self, key: Option<i64>, change: Change) {
         if let Some(key) = key {
-            let is_commands = !matches!(change, Change::Log(..) | Change::ForeignLog(_));
+            let is_commands = !matches!(change, Change::Log(..) | Change::ForeignLog(..));
             *self.changed().entry(key).or_default() |= is_commands;
             self.is_changed.notify_one();
         }
@@ -128,7 +128,7 @@ mod tests {
         let session = SessionId::new("s");
         let change = match is_commands {
             true => Change::Commands(session),
-            false => Change::ForeignLog(session),
+            false => Change::ForeignLog(session, None),
         };
         hints.notify(Some(key), change);
     }

@@ -8,7 +8,7 @@ use super::client::Client;
 use super::log::LogHead;
 use super::query::{Query, get, number};
 use super::text::Text;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::write_id::WriteId;
 
@@ -55,10 +55,10 @@ pub(super) async fn acquire(
 async fn held(client: &Client, session: &SessionId<'_>) -> Result<Error> {
     let log = LogHead::read(client, session).await?;
     let session = session.clone().into_owned();
-    Ok(Error::Held {
-        session,
-        // It was released just now; to say that it is held makes the caller try again.
-        owner: log.owner.unwrap_or_else(|| Owner::new("nobody")),
+    Ok(match log.owner {
+        Some(owner) => Error::Held { session, owner },
+        // It was released just now: another try gets it.
+        None => Fault::Busy.into(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Reading the log: lines and frames as they were stored, nothing parsed.
 
+use bytes::Bytes;
 use model::{BodyKind, SessionId, Timestamp};
 use tokio_postgres::Row;
 
@@ -71,7 +72,10 @@ pub(super) async fn read(client: &Client, session: &SessionId<'_>, read: Read) -
     let head = number(first, 0)?;
     for row in &rows {
         if let Some(seq) = get::<Option<i64>>(row, 1)? {
-            page.take(seq as u64, event(row, session)?);
+            let line = bytes(row, 6)?;
+            // Of the line as it is stored, also when it is damaged: that is what the database has counted.
+            let length = line.len();
+            page.take(seq as u64, event(row, session, line)?, length);
         }
     }
     Ok(page.finish(head))
@@ -97,32 +101,35 @@ struct PageBuilder<'a> {
 }
 
 impl PageBuilder<'_> {
-    /// Takes the row of the number `seq`; it is absent when it is damaged.
-    fn take(&mut self, seq: u64, event: Option<Stored>) {
+    /// Takes the row of the number `seq` with a line of this length; it is absent when it is damaged.
+    fn take(&mut self, seq: u64, event: Option<Stored>, length: usize) {
         if self.read.deltas == Deltas::Keep {
             self.fill(seq - 1);
         }
-        self.push(seq, event);
+        let event = event.unwrap_or_else(|| self.missing(seq));
+        self.push(event, length);
     }
 
     /// Marks the numbers up to `last` as missing.
     fn fill(&mut self, last: u64) {
         while self.last < last && self.room.has_some() {
-            self.push(self.last + 1, None);
+            let event = self.missing(self.last + 1);
+            let length = event.line.len();
+            self.push(event, length);
         }
     }
 
-    fn push(&mut self, seq: u64, event: Option<Stored>) {
-        if !self.room.has_some() {
-            return;
+    fn missing(&self, seq: u64) -> Stored {
+        let at = self.events.last().map(|it| it.at);
+        placeholder(self.session, seq, at.unwrap_or(Timestamp::from_millis(0)))
+    }
+
+    fn push(&mut self, event: Stored, length: usize) {
+        if self.room.has_some() {
+            self.room.take(length);
+            self.last = event.seq;
+            self.events.push(event);
         }
-        let event = event.unwrap_or_else(|| {
-            let at = self.events.last().map(|it| it.at);
-            placeholder(self.session, seq, at.unwrap_or(Timestamp::from_millis(0)))
-        });
-        self.room.take(event.line.len());
-        self.events.push(event);
-        self.last = seq;
     }
 
     fn finish(mut self, head: u64) -> Page {
@@ -140,9 +147,8 @@ impl PageBuilder<'_> {
 }
 
 /// Absent when it is damaged, or of a kind that a later version has stored.
-fn event(row: &Row, session: &SessionId<'_>) -> Result<Option<Stored>> {
+fn event(row: &Row, session: &SessionId<'_>, line: Bytes) -> Result<Option<Stored>> {
     let seq = number(row, 1)?;
-    let line = bytes(row, 6)?;
     let kind = BodyKind::find(get(row, 3)?);
     let Some(kind) =
         kind.filter(|_| get(row, 5).is_ok_and(|it: i64| it == sum(session, seq, &line)))

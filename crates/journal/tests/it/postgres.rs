@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{
-    Batch, CommandBody, Error, Fault, Journal, Lease, NewSession, Node, Owner, Postgres, Scope,
-    SessionQuery, State, Takeover, WriteId,
+    Batch, CommandBody, Error, Fault, Journal, Lease, NewSession, Node, Owner, Postgres, Read,
+    Scope, SessionQuery, State, Takeover, WriteId,
 };
 use model::{BodyKind, SessionId};
 use tokio::time::timeout;
@@ -189,6 +189,20 @@ async fn damage_is_found_and_stays_where_it_is() {
             _ => assert_eq!(found, written),
         }
     }
+    // A notice is shorter or longer than what it stands for, and no page lacks an event for that.
+    let mut seen = Vec::new();
+    let mut next = 0;
+    while next < 11 {
+        let read = Read {
+            max_bytes: 300,
+            ..everything(next)
+        };
+        let page = journal.read(&lease.session, read).await.unwrap();
+        seen.extend(page.events.iter().map(|it| (it.seq, it.is_damaged)));
+        next = page.next;
+    }
+    let expected = page.events.iter().map(|it| (it.seq, it.is_damaged));
+    assert_eq!(seen, expected.collect::<Vec<_>>());
     assert_eq!(journal.asks(None).await.unwrap(), []);
     let settled = journal.settle(&lease.session, 9, WriteId::new(), Bytes::new());
     let settled = settled.await;

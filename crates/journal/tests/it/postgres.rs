@@ -313,3 +313,82 @@ async fn connections_that_the_server_ends_are_replaced() {
     let page = journal.read(&lease.session, everything(0)).await.unwrap();
     assert_eq!((page.events.len(), page.head), (20, 20));
 }
+
+/// A server that fails with each of these states once: what passes is tried again, the rest is told.
+#[tokio::test]
+async fn each_failure_of_the_server_is_what_it_means() {
+    if !Database::is_installed() {
+        return;
+    }
+    let database = Database::to_spoil();
+    database.sql(
+        "CREATE SEQUENCE tries; CREATE TABLE failure (state text);
+         CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+         DECLARE failing text := (SELECT state FROM failure);
+         BEGIN
+             IF failing <> '' AND nextval('tries') = 1 THEN RAISE EXCEPTION USING ERRCODE = failing; END IF;
+             RETURN NEW;
+         END $$;
+         CREATE TRIGGER fail BEFORE INSERT ON linkspan.events FOR EACH ROW EXECUTE FUNCTION fail();
+         INSERT INTO failure VALUES ('')",
+    );
+    let journal = open(&database).await;
+    let lease = lease(&journal, "s").await;
+    let mut seq = 1;
+    let mut append = async |state: &str| {
+        database.sql(&format!(
+            "UPDATE failure SET state = '{state}'; ALTER SEQUENCE tries RESTART"
+        ));
+        let batch = Batch::new(entries(&lease, seq, vec![note("x")]));
+        let appended = journal.append(&lease, batch).await;
+        seq += u64::from(appended.is_ok());
+        appended
+    };
+    let passing = [
+        "40001", "40P01", "55P03", "57014", "53300", "08006", "57P01", "57P02", "57P03", "25006",
+    ];
+    for state in passing {
+        append(state).await.unwrap();
+    }
+    let full = append("53100").await;
+    assert!(matches!(full, Err(Error::Storage(Fault::Full))), "{full:?}");
+    for state in ["XX001", "XX002"] {
+        let damaged = append(state).await;
+        assert!(
+            matches!(damaged, Err(Error::Storage(Fault::Corrupt(_)))),
+            "{damaged:?}"
+        );
+    }
+    for state in ["42501", "28000", "3D000"] {
+        let refused = append(state).await;
+        assert!(
+            matches!(refused, Err(Error::Storage(Fault::Database(_)))),
+            "{refused:?}"
+        );
+    }
+    let name = append("54000").await;
+    assert!(matches!(name, Err(Error::TooLarge { .. })), "{name:?}");
+    append("").await.unwrap();
+    assert_eq!(seq, passing.len() as u64 + 2);
+}
+
+/// Followers at the end of a log are served from memory with what the store has, the time of the database too.
+#[tokio::test]
+async fn a_follower_gets_from_memory_what_the_store_has() {
+    if !Database::is_installed() {
+        return;
+    }
+    let database = Database::new();
+    let (ours, theirs) = (open(&database).await, open(&database).await);
+    let lease = lease(&ours, "s").await;
+    let session = lease.session.clone();
+    let _watch = ours.watch(Scope::Session(session.clone()));
+    for seq in 1..=5 {
+        let batch = Batch::new(entries(&lease, seq, vec![note("x")]));
+        ours.append(&lease, batch).await.unwrap();
+    }
+    let stored = theirs.read(&session, Read::page(0)).await.unwrap();
+    // Without the rows, only what is in memory can be read.
+    database.sql("DELETE FROM linkspan.events");
+    assert_eq!(ours.read(&session, Read::page(0)).await.unwrap(), stored);
+}

@@ -5,6 +5,7 @@
 
 mod acp;
 mod ag_ui;
+mod cluster;
 mod contenders;
 mod corpus;
 mod dialects;
@@ -38,7 +39,8 @@ const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds 
        cargo xtask bench ag-ui [--pieces N] [--rate N] [--megabytes N]
        cargo xtask bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
        cargo xtask bench serve [--events N] [--rounds N]
-       cargo xtask bench acp [--agents FOLDER] [--pieces N] [--rounds N]";
+       cargo xtask bench acp [--agents FOLDER] [--pieces N] [--rounds N]
+       cargo xtask bench cluster [--rounds N]";
 
 /// The sizes that `growth` compares.
 const SIZES: [u64; 3] = [10, 100, 1000];
@@ -54,6 +56,7 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
         ["run", rest @ ..] => run::run(&run::RunOptions::read(rest)?)?,
         ["serve", rest @ ..] => serve::run(&serve::ServeOptions::read(rest)?)?,
         ["acp", rest @ ..] => acp::run(&acp::AcpOptions::read(rest)?)?,
+        ["cluster", rest @ ..] => cluster::run(&cluster::ClusterOptions::read(rest)?)?,
         // What follows is run by the above, built for speed.
         ["corpus", name, megabytes, path] => {
             let (megabytes, path) = (megabytes.parse()?, Path::new(path));
@@ -96,7 +99,7 @@ fn options(args: &[&str]) -> Result<ConvertOptions> {
 /// Builds for speed what is measured by any bench: by one command, so that the next bench finds it built.
 fn build() -> Result<PathBuf> {
     let programs = ["linkspan", "scripted-model", "xtask"];
-    let examples = ["ag_ui_server", "crowd", "floor", "rate", "warm"];
+    let examples = ["ag_ui_server", "cluster", "crowd", "floor", "rate", "warm"];
     let mut build = cargo();
     build.args(["build", "--release", "--workspace"]);
     build.args(programs.iter().flat_map(|it| ["--bin", it]));

@@ -237,7 +237,10 @@ fn installed() -> Result<&'static Interpreters> {
 
 /// Installs all peers; the later steps find them there.
 pub(crate) fn install_all() -> Result<Warnings> {
-    Ok(installation()?.warnings.clone())
+    let mut warnings = installation()?.warnings.clone();
+    let postgres = install::install_postgres();
+    install::or_warn("PostgreSQL", postgres, &mut warnings)?;
+    Ok(warnings)
 }
 
 /// Looks for misspelt words in the tree; `_typos.toml` says where not.

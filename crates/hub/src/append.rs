@@ -131,7 +131,13 @@ impl Appender {
             | Error::Fenced { .. }
             | Error::NoSession { .. } => AppendFailure::Fenced,
             Error::Storage(
-                Fault::Full | Fault::ReadOnly | Fault::Busy | Fault::Io(_) | Fault::Database(_),
+                Fault::Full
+                | Fault::ReadOnly
+                | Fault::Busy
+                | Fault::Io(_)
+                | Fault::Database(_)
+                // The same batch again: its id tells whether it was stored.
+                | Fault::Lost,
             ) => {
                 let pause = self.pause;
                 self.pause = (pause * 2).min(LONGEST_PAUSE);

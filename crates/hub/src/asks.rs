@@ -1,5 +1,6 @@
 //! Answers to what agents ask.
 
+use journal::WriteId;
 use model::SessionId;
 use runner::{Answer, NotSettled, engines};
 
@@ -29,7 +30,9 @@ impl Hub {
         }
         let is_late = false;
         let answer = to_bytes(&StoredAnswer { answer, is_late });
-        self.journal().settle(session, seq, answer).await?;
+        self.journal()
+            .settle(session, seq, WriteId::new(), answer)
+            .await?;
         Ok(())
     }
 
@@ -41,7 +44,7 @@ impl Hub {
     /// Whether the ask of event `seq` waits for a person: the permissions do not decide it, it has no
     /// answer yet, and it is not part of a recording.
     pub async fn is_waiting(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
-        let asks = self.journal().asks().await?;
+        let asks = self.journal().asks(None).await?;
         let is_open = asks
             .iter()
             .any(|it| it.session == *session && it.seq == seq && !it.answered);
@@ -60,7 +63,7 @@ impl Hub {
             return Ok(false);
         }
         // An ask that is not open is left to the journal, whose error says why.
-        let asks = self.journal().asks().await?;
+        let asks = self.journal().asks(None).await?;
         Ok(asks
             .iter()
             .any(|it| it.session == *session && it.seq == seq))

@@ -120,8 +120,8 @@ impl Directory {
         let mark = newest.sessions.first().map_or(0, |it| it.activity);
         let mut sessions = newest.sessions;
         // Sessions with work are cached however old their activity is: `evict` keeps them, too.
-        let mut busy: HashSet<_> = journal.pending().await?.into_iter().collect();
-        let open = journal.open_runs().await?;
+        let mut busy: HashSet<_> = journal.pending(None).await?.into_iter().collect();
+        let open = journal.open_runs(None).await?;
         busy.extend(open.into_iter().map(|it| it.run.session));
         for id in busy {
             sessions.extend(journal.find_session(&id).await?);
@@ -309,7 +309,7 @@ async fn refresh_all(shared: &Arc<Shared>) -> journal::Result<()> {
     let directory = &shared.directory;
     let journal = &shared.config.journal;
     let mut ids = std::mem::take(&mut *lock(&directory.touched));
-    ids.extend(journal.pending().await?);
+    ids.extend(journal.pending(None).await?);
     // Where another process took the last prompt, `pending` no longer names the session.
     ids.extend(directory.with_queue());
     let mark = directory.mark.load(Ordering::Relaxed);
@@ -330,7 +330,7 @@ async fn refresh_all(shared: &Arc<Shared>) -> journal::Result<()> {
     }
     // Only after the last page: if a read fails before, the next look has to find the rest.
     directory.mark.store(newest, Ordering::Relaxed);
-    let open = journal.open_runs().await?;
+    let open = journal.open_runs(None).await?;
     ids.extend(open.into_iter().map(|it| it.run.session));
     refresh(shared, ids).await
 }

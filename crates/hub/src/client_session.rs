@@ -280,6 +280,7 @@ impl ClientSession {
         // A journal that cannot be read is reported when it cannot be written.
         let parent = parent(&**journal, self.forked.as_deref()).await;
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(self.config.id.clone()),
             engine: self.config.engine.clone(),
             cwd: Some(self.config.cwd.to_string_lossy().into_owned()),

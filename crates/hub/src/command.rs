@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use journal::{CommandBody, Journal};
+use journal::{CommandBody, Journal, WriteId};
 use model::{ClientRun, SessionId, Thread};
 use runner::{Answer, AskDefault, RunOptions};
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,10 @@ pub async fn request_release(
         ..Abort::default()
     };
     let order = CommandBody::Abort(to_bytes(&leave));
-    journal.command(session, order).await.map(drop)
+    journal
+        .command(session, WriteId::new(), order)
+        .await
+        .map(drop)
 }
 
 /// An answer as stored in the journal.

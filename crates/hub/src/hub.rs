@@ -8,7 +8,7 @@ use bytes::Bytes;
 use formats::History;
 use journal::{
     Command, CommandBody, Enqueued, Journal, NewSession, Parent, PromptTarget, Run, Session, State,
-    WaitingAsk, Watch,
+    WaitingAsk, Watch, WriteId,
 };
 use model::{SessionId, Timestamp};
 use runner::{engines, process};
@@ -172,7 +172,10 @@ impl Hub {
         let mut watch = self
             .journal()
             .watch(journal::Scope::Session(session.clone()));
-        let Enqueued { number, position } = self.journal().enqueue(home, to_bytes(&prompt)).await?;
+        let Enqueued { number, position } = self
+            .journal()
+            .enqueue(home, WriteId::new(), to_bytes(&prompt))
+            .await?;
         self.shared.wake_worker(&session);
         self.shared.touch(&session);
         if position == 0 {
@@ -357,7 +360,10 @@ impl Hub {
         let mut watch = self
             .journal()
             .watch(journal::Scope::Session(session.clone()));
-        let number = self.journal().command(&session, order).await?;
+        let number = self
+            .journal()
+            .command(&session, WriteId::new(), order)
+            .await?;
         // A worker that was faster than this has sent no reply; `is_taken` notices that.
         let reply = self.shared.expect_reply(&session, number);
         self.shared.wake_worker(&session);
@@ -448,7 +454,7 @@ impl Hub {
 impl Hub {
     /// Takes the prompts of this hub out of all queues.
     async fn withdraw_own_prompts(&self) -> Result<()> {
-        for session in self.journal().pending().await? {
+        for session in self.journal().pending(None).await? {
             let commands = self.journal().commands(&session, 0).await?;
             for Command { number, order, .. } in commands {
                 if let CommandBody::Prompt(body) = order
@@ -486,6 +492,7 @@ impl fmt::Debug for Hub {
 /// A session that is made for a prompt.
 fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) -> PromptTarget {
     let new = |id: String| NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id),
         engine: engine.to_owned(),
         cwd: Some(cwd.to_owned()),

@@ -37,7 +37,7 @@ pub(crate) async fn close_all(
     ttl: Duration,
     is_own: impl Fn(&SessionId<'static>) -> bool,
 ) -> Result<Vec<SessionId<'static>>> {
-    let mut lost = journal.open_runs().await?;
+    let mut lost = journal.open_runs(None).await?;
     lost.retain(|it| is_lost(it) && !is_own(&it.run.session));
     let mut closed = Vec::new();
     if lost.is_empty() {
@@ -72,8 +72,7 @@ pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {
     };
     let entries = missing(journal, lease, first).await?;
     let head = lease.head + entries.len() as u64;
-    let done = Vec::new();
-    journal.append(lease, Batch { entries, done }).await?;
+    journal.append(lease, Batch::new(entries)).await?;
     warn!(
         session = lease.session.as_str(),
         first, "run of a dead owner closed as lost"

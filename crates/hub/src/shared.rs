@@ -115,7 +115,7 @@ impl Shared {
     /// Starts workers for sessions with pending work of this hub. Prompts accepted by other hubs
     /// are theirs as long as they live.
     pub(crate) async fn wake_pending(self: &Arc<Self>) -> journal::Result<()> {
-        for session in self.config.journal.pending().await? {
+        for session in self.config.journal.pending(None).await? {
             // A failed read is retried the next time.
             let is_pending = self.is_pending(&session).await.unwrap_or(false);
             if is_pending && !self.is_ours(&session) {

@@ -58,6 +58,7 @@ pub(crate) fn canonical() -> Style {
 
 pub(crate) fn new_session(id: &str) -> NewSession {
     NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: "claude".to_owned(),
         cwd: None,

@@ -44,10 +44,7 @@ async fn main() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let next = head + 1 + (seed >> 33) % 20;
         let entries = (head + 1..=next).map(|seq| entry(&lease, seq)).collect();
-        let batch = Batch {
-            entries,
-            done: vec![],
-        };
+        let batch = Batch::new(entries);
         match journal.append(&lease, batch).await {
             Ok(range) => {
                 head = range.end - 1;
@@ -68,6 +65,7 @@ async fn main() {
 async fn take(journal: &Sqlite, owner: &str, dead: &str) -> Lease {
     let session = SessionId::new("s");
     let new = NewSession {
+        home: journal::Node::default(),
         id: session.clone(),
         engine: "claude".to_owned(),
         cwd: None,

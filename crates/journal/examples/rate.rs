@@ -82,10 +82,7 @@ async fn kept(path: &Path, batch: u64) -> f64 {
 }
 
 async fn append(journal: &Sqlite, lease: &Lease, entries: Vec<Entry>) {
-    let batch = Batch {
-        entries,
-        done: Vec::new(),
-    };
+    let batch = Batch::new(entries);
     journal.append(lease, batch).await.unwrap();
 }
 
@@ -100,6 +97,7 @@ async fn open(path: &Path) -> Sqlite {
 async fn acquire(journal: &Sqlite, session: &str) -> Lease {
     let session = SessionId::new(session.to_owned());
     let new = NewSession {
+        home: journal::Node::default(),
         id: session.clone(),
         engine: "claude".to_owned(),
         cwd: None,

@@ -10,6 +10,9 @@ use crate::truncate::Truncate;
 /// Maximum number of pending commands per session; a longer queue is a client's mistake.
 pub(crate) const MAX_COMMANDS: u64 = 1000;
 
+/// The ids of commands that are done are kept so long: nobody sends one again after that.
+pub(crate) const KEEP_DONE_MILLIS: i64 = 24 * 3600 * 1000;
+
 /// Events of asks up to this length are listed whole. A list is read often, and must not cost what a giant
 /// input does.
 const MAX_LISTED: usize = 1 << 20;
@@ -49,6 +52,15 @@ impl CommandBody {
             Self::Damaged => 0,
         }
     }
+}
+
+/// What became of a command; known for a day after it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandStatus {
+    pub number: u64,
+    pub is_done: bool,
+    /// What its owner tells.
+    pub reply: Option<Bytes>,
 }
 
 /// Where a prompt belongs.

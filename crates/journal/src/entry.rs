@@ -1,5 +1,8 @@
 //! Events on their way into the log and out of it: the canonical line, and the little the store knows of it.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use bytes::Bytes;
 use model::{
     AskId, Binding, Body, BodyKind, Decision, Event, Origin, Outcome, RunId, SessionId, Timestamp,
@@ -9,6 +12,7 @@ use crate::encode::{self, Encoded};
 use crate::error::{Error, Result};
 use crate::line::Line;
 use crate::truncate::Truncate;
+use crate::write_id::WriteId;
 
 /// An event to be appended. The owner numbers it consecutively (see [`crate::Lease::head`]); the
 /// journal accepts it under that number or not at all.
@@ -93,15 +97,48 @@ impl Entry {
 /// Entries that are appended atomically.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
+    /// A batch that is sent again, because its answer was lost, is stored once.
+    pub id: WriteId,
     pub entries: Vec<Entry>,
     /// Numbers of commands that these events answer; they will not be delivered again.
     pub done: Vec<u64>,
+    /// What those who gave some of these commands are told, see [`crate::Journal::find_command`].
+    pub replies: HashMap<u64, Bytes>,
 }
 
 /// An entry's line and frame together may not be longer: readers answer in pages that hold whole events.
 const MAX_ENTRY: usize = 64 << 20;
 
 impl Batch {
+    pub fn new(entries: Vec<Entry>) -> Self {
+        Self {
+            entries,
+            ..Self::default()
+        }
+    }
+
+    /// The commands that these events answer.
+    #[must_use]
+    pub fn with_done(self, done: Vec<u64>) -> Self {
+        Self { done, ..self }
+    }
+
+    /// Answers a command, and tells `reply` to who gave it.
+    #[must_use]
+    pub fn with_reply(mut self, command: u64, reply: Bytes) -> Self {
+        self.done.push(command);
+        self.replies.insert(command, reply);
+        self
+    }
+
+    /// The numbers of its events, if the log ends with them and so does `last`, the id of the last batch there:
+    /// the batch is stored, and its answer was lost.
+    pub(crate) fn stored_range(&self, last: Option<WriteId>, head: u64) -> Option<Range<u64>> {
+        let end = self.entries.last().map_or(head, |it| it.seq);
+        let first = self.entries.first().map_or(head + 1, |it| it.seq);
+        (last == Some(self.id) && end == head).then_some(first..head + 1)
+    }
+
     /// Done by every engine before a batch is stored: reject oversized entries, and truncate if
     /// configured.
     pub(crate) fn prepare(&mut self, cut: Option<Truncate>) -> Result<()> {

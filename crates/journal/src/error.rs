@@ -10,7 +10,7 @@ use crate::lease::Owner;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Nothing was written when one of these comes back.
+/// Nothing was written when one of these comes back, except for [`Fault::Lost`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     #[error("no session matches `{session}`")]
@@ -108,6 +108,17 @@ impl Error {
     }
 }
 
+#[cfg(feature = "postgres")]
+impl Error {
+    /// The fault of the storage; a broken rule is none, and cannot come from a statement that keeps to none.
+    pub(crate) fn into_fault(self) -> Fault {
+        match self {
+            Self::Storage(fault) => fault,
+            rule => Fault::Database(Arc::new(rule)),
+        }
+    }
+}
+
 /// Which row of a session is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Damage {
@@ -164,8 +175,29 @@ pub enum Fault {
     Gone(PathBuf),
     #[error("the journal has been closed")]
     Closed,
+    /// The one fault after which something may have been written: the caller sends the same write again,
+    /// under the same id, and learns what became of it.
+    #[error("the connection to the database was lost before it answered")]
+    Lost,
     #[error("reading or writing the store failed")]
     Io(#[source] Arc<dyn std::error::Error + Send + Sync>),
     #[error("the database refused")]
     Database(#[source] Arc<dyn std::error::Error + Send + Sync>),
+}
+
+/// Something that the database's administrator has to change.
+#[cfg(feature = "postgres")]
+#[derive(Debug, thiserror::Error)]
+#[error("{what} ({hint})")]
+struct Refusal {
+    what: String,
+    hint: String,
+}
+
+#[cfg(feature = "postgres")]
+impl Fault {
+    pub(crate) fn refused(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        let (what, hint) = (what.into(), hint.into());
+        Self::Database(Arc::new(Refusal { what, hint }))
+    }
 }

@@ -3,7 +3,8 @@
 //! Six verbs carry the log: `acquire`, `append`, `read`, `watch`, `command`, `retain`. The rest
 //! finds sessions, runs and asks. Nothing here blocks the calling task, and a write is durable when
 //! its future resolves. Dropping that future does not cancel the write: it may or may not have
-//! happened; compare the head of the log.
+//! happened. The caller may send it again: a batch, a command and an answer carry a [`WriteId`], and
+//! one that is repeated is answered as the first time.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -12,14 +13,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{RunId, SessionId};
 
-use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::watch::{Scope, Watch};
+use crate::write_id::WriteId;
 
 /// A pending answer; boxed, so that an engine can be chosen while the program runs.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -60,17 +63,26 @@ pub trait Journal: Send + Sync {
     /// Subscribes to hints; see [`Watch`].
     fn watch(&self, scope: Scope) -> Watch;
 
-    /// Enqueues a command for the session's owner; durable and numbered in order.
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64>;
+    /// Enqueues a command for the session's owner; durable and numbered in order. Returns its number.
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64>;
 
     /// Leaves a prompt for the owner of a session, which is made for it if need be: all of it or nothing.
-    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued>;
+    fn enqueue(&self, target: PromptTarget, id: WriteId, prompt: Bytes) -> Reply<'_, Enqueued>;
 
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
 
-    /// Sessions with pending commands, whatever their owner; a hub checks them when it opens.
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>>;
+    /// The command that was given under this id.
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>>;
+
+    /// Sessions of this home, or of all nodes, with pending commands, whatever their owner; a hub checks them
+    /// when it opens.
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>>;
 
     /// Removes a session with all that is in it. Only its owner may, as with everything that is written.
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()>;
@@ -114,13 +126,19 @@ pub trait Journal: Send + Sync {
     /// The newest run of that name in any session.
     fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>>;
 
-    /// Every run without an end, the oldest first.
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>>;
+    /// Every run of this home, or of all nodes, without an end, the oldest first.
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>>;
 
-    /// Every ask that is not settled, the oldest first.
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>>;
+    /// Every ask of this home, or of all nodes, that is not settled, the oldest first.
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>>;
 
     /// Answers the ask of event `seq` and enqueues the command for the owner. The first answer
     /// wins; later ones fail as answered. Returns the command's number.
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64>;
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64>;
 }

@@ -13,17 +13,19 @@ use model::{RunId, SessionId};
 
 use self::store::MemoryStore;
 use crate::clock::Clock;
-use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::config::Config;
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::Result;
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::truncate::Truncate;
 use crate::watch::{Change, Scope, Watch, Watchers};
+use crate::write_id::WriteId;
 
 /// A journal that is lost when the process exits.
 #[derive(Debug)]
@@ -120,16 +122,21 @@ impl Journal for Memory {
         self.hints.watch(scope)
     }
 
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64> {
         self.write(session, move |store, session| {
-            store.log_mut(session)?.command(order, self.clock.now())
+            store.log_mut(session)?.command(id, order, self.clock.now())
         })
     }
 
-    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
-        let session = home.session().clone();
+    fn enqueue(&self, target: PromptTarget, id: WriteId, prompt: Bytes) -> Reply<'_, Enqueued> {
+        let session = target.session().clone();
         self.write(&session, move |store, _| {
-            store.enqueue(&home, prompt, self.clock.now())
+            store.enqueue(&target, id, prompt, self.clock.now())
         })
     }
 
@@ -137,8 +144,12 @@ impl Journal for Memory {
         self.read_store(move |store| Ok(store.log(session)?.commands(after)))
     }
 
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
-        self.read_store(|store| Ok(store.pending()))
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>> {
+        self.read_store(move |store| Ok(store.find_command(id)))
+    }
+
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {
+        self.read_store(move |store| Ok(store.pending(home)))
     }
 
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
@@ -204,19 +215,24 @@ impl Journal for Memory {
         self.read_store(move |store| Ok(store.find_run(run)))
     }
 
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
-        self.read_store(move |store| Ok(store.open_runs(&self.clock.steady())))
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>> {
+        self.read_store(move |store| Ok(store.open_runs(home, &self.clock.steady())))
     }
 
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        self.read_store(|store| Ok(store.asks()))
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>> {
+        self.read_store(move |store| Ok(store.asks(home)))
     }
 
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64> {
         self.write(session, move |store, session| {
-            store
-                .log_mut(session)?
-                .settle(seq, answer, self.clock.now())
+            let log = store.log_mut(session)?;
+            log.settle(seq, id, answer, self.clock.now())
         })
     }
 }

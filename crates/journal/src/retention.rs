@@ -39,23 +39,49 @@ impl Retention {
         candidates: Vec<Candidate<K>>,
         now_millis: i64,
     ) -> Vec<Candidate<K>> {
-        let mut n_sessions = candidates.len() as u64;
-        let mut bytes: u64 = candidates.iter().map(|it| it.bytes).sum();
-        let oldest = self.age.map(|age| {
-            now_millis.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
-        });
-        let mut victims = Vec::new();
-        for candidate in candidates {
-            let goes = oldest.is_some_and(|oldest| candidate.active_at < oldest)
-                || self.sessions.is_some_and(|limit| n_sessions > limit)
-                || self.bytes.is_some_and(|limit| bytes > limit);
-            // A busy session still counts, so idle ones may go in its place.
-            if goes && !candidate.busy {
-                n_sessions -= 1;
-                bytes -= candidate.bytes;
-                victims.push(candidate);
-            }
+        let bytes = candidates.iter().map(|it| it.bytes).sum();
+        let mut excess = self.excess(candidates.len() as u64, bytes, now_millis);
+        candidates
+            .into_iter()
+            .filter(|it| excess.goes(it))
+            .collect()
+    }
+
+    /// Of a store with so many sessions and bytes.
+    pub(crate) fn excess(&self, n_sessions: u64, bytes: u64, now_millis: i64) -> Excess {
+        let age = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        Excess {
+            oldest: self.age.map(|it| now_millis.saturating_sub(age(it))),
+            sessions: self.sessions.map_or(0, |it| n_sessions.saturating_sub(it)),
+            bytes: self.bytes.map_or(0, |it| bytes.saturating_sub(it)),
         }
-        victims
+    }
+}
+
+/// What is over the limits. Sessions are shown to it one by one, from the oldest to the newest.
+#[derive(Debug)]
+pub(crate) struct Excess {
+    /// Sessions that were active before go.
+    oldest: Option<i64>,
+    sessions: u64,
+    bytes: u64,
+}
+
+impl Excess {
+    /// Whether this one has to go.
+    pub(crate) fn goes<K>(&mut self, candidate: &Candidate<K>) -> bool {
+        let goes = self.may_go(candidate.active_at);
+        // A busy session still counts, so idle ones may go in its place.
+        if !goes || candidate.busy {
+            return false;
+        }
+        self.sessions = self.sessions.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(candidate.bytes);
+        true
+    }
+
+    /// Whether a session that was active then would go, unless it is busy.
+    pub(crate) fn may_go(&self, active_at: i64) -> bool {
+        self.sessions > 0 || self.bytes > 0 || self.oldest.is_some_and(|it| active_at < it)
     }
 }

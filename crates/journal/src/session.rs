@@ -2,9 +2,13 @@
 
 use model::{SessionId, Timestamp};
 
+use crate::node::Node;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSession {
     pub id: SessionId<'static>,
+    /// Where its agent is to run.
+    pub home: Node,
     pub engine: String,
     pub cwd: Option<String>,
     pub title: Option<String>,
@@ -23,6 +27,8 @@ pub struct Parent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     pub id: SessionId<'static>,
+    /// Where its agent runs.
+    pub home: Node,
     pub engine: String,
     /// The agent's own id, the last one it gave; the session is found by the earlier ones too.
     pub native: Option<SessionId<'static>>,
@@ -92,6 +98,7 @@ impl State {
 /// Which sessions; each filter that is absent lets all pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionQuery {
+    pub home: Option<Node>,
     pub engine: Option<String>,
     /// Some of the title, the directory, or an id; the case does not matter.
     pub text: Option<String>,

@@ -33,12 +33,13 @@ use model::{RunId, SessionId};
 use rusqlite::Connection;
 
 use crate::clock::Clock;
-use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::config::Config;
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::open_note::OpenNote;
 use crate::report::{Repaired, Report};
 use crate::retention::{Removed, Retention};
@@ -46,6 +47,7 @@ use crate::run::{OpenRun, Overview, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::truncate::Truncate;
 use crate::watch::{Change, Scope, Watch, Watchers};
+use crate::write_id::WriteId;
 
 /// The access that a store is opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,17 +231,22 @@ impl Journal for Sqlite {
         watch
     }
 
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
-        let id = session.clone().into_owned();
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64> {
+        let name = session.clone().into_owned();
         self.write_of(session, order.length(), move |conn, clock| {
-            commands::command(conn, &id, &order, clock.now())
+            commands::command(conn, &name, id, &order, clock.now())
         })
     }
 
-    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
-        let session = home.session().clone();
+    fn enqueue(&self, target: PromptTarget, id: WriteId, prompt: Bytes) -> Reply<'_, Enqueued> {
+        let session = target.session().clone();
         self.write_of(&session, prompt.len(), move |conn, clock| {
-            commands::enqueue(conn, &home, prompt, clock.now())
+            commands::enqueue(conn, &target, id, prompt, clock.now())
         })
     }
 
@@ -247,6 +254,11 @@ impl Journal for Sqlite {
         self.read_of(session, move |conn, session| {
             commands::commands(conn, session, after)
         })
+    }
+
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>> {
+        let find = move |conn: &Connection| commands::find_command(conn, id);
+        Box::pin(self.threads.read(find))
     }
 
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
@@ -334,24 +346,35 @@ impl Journal for Sqlite {
         Box::pin(self.threads.read(move |conn| runs::find_run(conn, &run)))
     }
 
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
-        Box::pin(self.threads.read(commands::pending))
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {
+        let home = home.cloned();
+        let pending = move |conn: &Connection| commands::pending(conn, home.as_ref());
+        Box::pin(self.threads.read(pending))
     }
 
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
-        let clock = Arc::clone(&self.clock);
-        let open_runs = move |conn: &Connection| runs::open_runs(conn, &clock.steady());
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>> {
+        let (home, clock) = (home.cloned(), Arc::clone(&self.clock));
+        let open_runs =
+            move |conn: &Connection| runs::open_runs(conn, home.as_ref(), &clock.steady());
         Box::pin(self.threads.read(open_runs))
     }
 
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        Box::pin(self.threads.read(|conn| commands::asks(conn, None)))
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>> {
+        let home = home.cloned();
+        let asks = move |conn: &Connection| commands::asks(conn, None, home.as_ref());
+        Box::pin(self.threads.read(asks))
     }
 
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
-        let id = session.clone().into_owned();
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64> {
+        let name = session.clone().into_owned();
         self.write_of(session, answer.len(), move |conn, clock| {
-            commands::settle(conn, &id, seq, answer, clock.now())
+            commands::settle(conn, &name, seq, id, answer, clock.now())
         })
     }
 }

@@ -57,6 +57,12 @@ impl Tail {
         }
     }
 
+    /// The number of its last event.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.events.back().map(|it| it.seq)
+    }
+
     /// What [`crate::Journal::read`] would read; `None` when that begins before the tail or there is nothing new in it.
     pub(crate) fn page(&self, read: Read) -> Option<Page> {
         // The cursor before the first event; it may not be computed from the reader's, which can be any number.

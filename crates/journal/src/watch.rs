@@ -30,6 +30,9 @@ pub(crate) enum Change {
     /// These events are stored, at this time unless they have their own.
     Log(SessionId<'static>, Vec<Entry>, Timestamp),
     Commands(SessionId<'static>),
+    /// Another node may have written the log, which ends with this event if that is known.
+    #[cfg(feature = "postgres")]
+    ForeignLog(SessionId<'static>, Option<u64>),
     /// The session is gone.
     Removed(SessionId<'static>),
 }
@@ -96,6 +99,18 @@ impl Watchers {
                     }
                     scope
                 }
+                #[cfg(feature = "postgres")]
+                Change::ForeignLog(session, head) => {
+                    let scope = Scope::Session(session);
+                    // What is in memory may be of a session that was removed and made again, unless it ends
+                    // where the log does: then this node has written it.
+                    if let Some(it) = watched.get_mut(&scope)
+                        && (head.is_none() || it.tail.last() != head)
+                    {
+                        it.tail = Tail::default();
+                    }
+                    scope
+                }
             };
             notify_scope(&mut watched, &scope);
         }
@@ -114,6 +129,19 @@ impl Watchers {
     pub(crate) fn page(&self, session: &SessionId<'static>, read: Read) -> Option<Page> {
         let scope = Scope::Session(session.clone());
         self.watched().get(&scope)?.tail.page(read)
+    }
+
+    /// What is watched now.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        self.prune_closed();
+        self.watched().keys().cloned().collect()
+    }
+
+    /// Notifies those who watch everything.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn notify_list(&self) {
+        notify_scope(&mut self.watched(), &Scope::All);
     }
 
     /// Whether there are watchers.

@@ -277,6 +277,7 @@ impl Conversation {
         let journal = self.journal.take();
         let journal = journal.unwrap_or_else(|| Arc::new(Memory::new(journal::Config::default())));
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(self.id.clone()),
             engine: self.config.engine.clone(),
             cwd: Some(self.config.cwd.to_string_lossy().into_owned()),

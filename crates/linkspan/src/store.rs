@@ -274,9 +274,12 @@ fn unusable(path: &Path, fault: &Fault) -> Failure {
         Fault::InUse => "stop the older linkspan that uses it, and try again",
         Fault::Full => "make room, or name another directory with `--data-dir`",
         Fault::ReadOnly => "name a directory you may write to with `--data-dir`",
-        Fault::Busy | Fault::Gone(_) | Fault::Closed | Fault::Io(_) | Fault::Database(_) => {
-            "name another directory with `--data-dir`"
-        }
+        Fault::Busy
+        | Fault::Gone(_)
+        | Fault::Closed
+        | Fault::Lost
+        | Fault::Io(_)
+        | Fault::Database(_) => "name another directory with `--data-dir`",
     };
     let message = format!("cannot use `{}`: {}", path.display(), chain(fault));
     Failure::new(Code::Io, message).hint(Some(hint.to_owned()))

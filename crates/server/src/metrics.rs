@@ -41,13 +41,13 @@ impl WorkGauges {
     async fn read(hub: &Hub) -> hub::Result<Self> {
         let journal = hub.journal();
         let mut queued = 0;
-        for session in journal.pending().await? {
+        for session in journal.pending(None).await? {
             queued += hub.queue(&session).await?.len() as u64;
         }
         Ok(Self {
-            running: journal.open_runs().await?.len() as u64,
+            running: journal.open_runs(None).await?.len() as u64,
             queued,
-            asks: journal.asks().await?.len() as u64,
+            asks: journal.asks(None).await?.len() as u64,
         })
     }
 

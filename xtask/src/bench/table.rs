@@ -15,6 +15,8 @@ use super::{
 /// Above these a number says more about the machine than about the program.
 pub(super) const MAX_STEAL: f64 = 0.05;
 const MAX_RANGE: f64 = 1.5;
+/// What has to be left of the rate of a bare loop.
+const MIN_OF_BARE: f64 = 0.6;
 /// Fewer rounds are a first look.
 const MIN_ROUNDS: usize = 3;
 /// How much memory a conversion may take, whatever the size of its input.
@@ -296,6 +298,45 @@ pub(super) fn goal(goal: &str, is_quiet: bool, is_reached: bool) -> String {
         (true, false) => "MISSED",
     };
     format!("{goal}: {verdict}")
+}
+
+/// Rates of a bare loop and of the journal, each with its range; `first` is what their numbers count.
+pub(super) fn beside_bare<'a>(
+    text: &mut String,
+    first: &str,
+    rows: impl Iterator<Item = (usize, &'a [f64], &'a [f64])>,
+    steal: f64,
+) {
+    let header = [
+        first,
+        "bare loop",
+        "range",
+        "journal",
+        "range",
+        "of bare",
+        "goal",
+    ];
+    let mut cells = vec![header.map(str::to_owned)];
+    for (number, bare, journal) in rows {
+        let rounds = journal.iter().zip(bare);
+        let ratio = median(rounds.map(|(ours, bare)| ours / bare));
+        let is_sure = steal <= MAX_STEAL && is_sure(journal) && is_sure(bare);
+        let whole = |rates: &[f64]| {
+            let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = rates.iter().copied().fold(0.0, f64::max);
+            format!("{low:.0}–{high:.0}")
+        };
+        cells.push([
+            number.to_string(),
+            format!("{:.0}", median(bare.iter().copied())),
+            whole(bare),
+            format!("{:.0}", median(journal.iter().copied())),
+            whole(journal),
+            format!("{:.0} %", 100.0 * ratio),
+            goal("≥ 60 %", is_sure, ratio >= MIN_OF_BARE),
+        ]);
+    }
+    align(text, &cells);
 }
 
 /// Columns to the right, the first one to the left.

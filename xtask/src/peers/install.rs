@@ -170,10 +170,42 @@ fn install_browser() -> Result<PathBuf> {
     if browser.exists() {
         return Ok(browser);
     }
-    if !Path::new("/usr/bin/apt-get").exists() {
+    if !has_apt() {
         bail!("install it, and set CHROMIUM to its path");
     }
-    print_line("install chromium, which needs root");
+    install_package("chromium")?;
+    Ok(browser)
+}
+
+/// The tests of the journal start a server of their own with these programs, and touch no other.
+pub(super) fn install_postgres() -> Result<()> {
+    let has_server = Path::new("/usr/lib/postgresql").exists() || on_path("initdb");
+    let has_pooler = Path::new("/usr/sbin/pgbouncer").exists() || on_path("pgbouncer");
+    let has_both = has_server && has_pooler;
+    if !has_both && !has_apt() {
+        bail!("install PostgreSQL and PgBouncer, with `initdb` and `pgbouncer` on the PATH");
+    }
+    if !has_server {
+        install_package("postgresql")?;
+    }
+    if !has_pooler {
+        install_package("pgbouncer")?;
+    }
+    Ok(())
+}
+
+fn on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|it| it.join(program).exists())
+}
+
+fn has_apt() -> bool {
+    Path::new("/usr/bin/apt-get").exists()
+}
+
+/// A package of the distribution.
+fn install_package(name: &str) -> Result<()> {
+    print_line(&format!("install {name}, which needs root"));
     let apt = |words: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(["-qq", "-y"]).args(words);
@@ -181,8 +213,8 @@ fn install_browser() -> Result<PathBuf> {
         command
     };
     run_with_retries(|| apt(&["update"]))?;
-    run_with_retries(|| apt(&["install", "--no-install-recommends", "chromium"]))?;
-    Ok(browser)
+    run_with_retries(|| apt(&["install", "--no-install-recommends", name]))?;
+    Ok(())
 }
 
 // In place, because Node looks for packages beside the script that imports them.

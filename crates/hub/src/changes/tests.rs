@@ -20,6 +20,7 @@ async fn create(journal: &Arc<dyn Journal>, ids: std::ops::Range<usize>) {
         let journal = Arc::clone(journal);
         all.spawn(async move {
             let session = NewSession {
+                home: journal::Node::default(),
                 id: SessionId::new(format!("s{n}")),
                 engine: "replay:tools".to_owned(),
                 cwd: None,
@@ -102,6 +103,7 @@ async fn the_cache_does_not_grow_with_the_number_of_sessions() {
 /// A session as the journal lists it.
 fn listed(n: u64, state: State) -> Session {
     Session {
+        home: journal::Node::default(),
         id: SessionId::new(format!("s{n:04}")),
         engine: "claude".to_owned(),
         native: None,

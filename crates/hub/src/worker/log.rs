@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formats::History;
-use journal::{Batch, Command, Error, Journal, Lease, NewSession, Owner, Parent, Result};
+use journal::{Batch, Command, Error, Journal, Lease, NewSession, Owner, Parent, Result, WriteId};
 use model::{Event, Frame, Outcome, RunEnded, RunId, SessionId, Sink, error_chain};
 use runner::{Answer, Place, ResumePoint, StartError};
 use tokio::time::{Instant, sleep, timeout};
@@ -386,7 +386,11 @@ impl SessionLog {
             answer,
             is_late: true,
         });
-        let settled = log.link.journal.settle(log.session(), seq, answer).await;
+        let settled = log
+            .link
+            .journal
+            .settle(log.session(), seq, WriteId::new(), answer)
+            .await;
         // It is not stored yet, or cannot be now; another answer counts as well.
         matches!(settled, Ok(_) | Err(Error::Answered { .. }))
     }
@@ -434,10 +438,7 @@ impl SessionLog {
     /// Removes a prompt from the queue whose events the journal refuses.
     pub(crate) async fn give_up(&mut self, prompt: u64) {
         if let Some(OpenLog { link, .. }) = self.opened_mut() {
-            let batch = Batch {
-                entries: Vec::new(),
-                done: vec![prompt],
-            };
+            let batch = Batch::new(Vec::new()).with_done(vec![prompt]);
             // If it cannot be removed from the queue, it is run again.
             link.journal.append(&link.appender.lease, batch).await.ok();
         }

@@ -39,6 +39,7 @@ async fn held_sessions(harness: &Harness, hub: &Hub) -> Vec<Lease> {
     for n in 0..N_SESSIONS {
         let id = SessionId::new(format!("held-{n}"));
         let new = NewSession {
+            home: journal::Node::default(),
             id: id.clone(),
             engine: "claude".to_owned(),
             cwd: Some(harness.dir.path().to_str().unwrap().to_owned()),

@@ -12,7 +12,7 @@ use crate::harness::Harness;
 async fn wait_for_ask(harness: &Harness, session: &SessionId<'static>) -> u64 {
     harness
         .until(session, async |journal| {
-            let asks = journal.asks().await.unwrap();
+            let asks = journal.asks(None).await.unwrap();
             asks.first().map(|it| it.seq)
         })
         .await
@@ -208,7 +208,7 @@ async fn an_ask_ends_with_its_run() {
     let seq = wait_for_ask(&harness, &session).await;
     assert!(hub.abort(&session).await.unwrap());
     assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Aborted]);
-    assert_eq!(harness.journal.asks().await.unwrap(), []);
+    assert_eq!(harness.journal.asks(None).await.unwrap(), []);
     let late = hub
         .settle(&session, seq, Answer::Allow { input: None })
         .await;
@@ -267,7 +267,7 @@ async fn an_ask_of_a_recording_cannot_be_answered() {
     let answer = Answer::Allow { input: None };
     let settled = hub.settle(&session, seq, answer.clone()).await;
     // Its own answer may have come meanwhile.
-    let is_over = harness.journal.asks().await.unwrap().is_empty();
+    let is_over = harness.journal.asks(None).await.unwrap().is_empty();
     assert!(
         is_over || matches!(settled, Err(Error::Recorded)),
         "{settled:?}"

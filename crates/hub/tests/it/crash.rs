@@ -20,7 +20,7 @@ async fn the_runs_of_a_dead_hub_are_closed_as_lost_once() {
         .session;
     harness
         .until(&session, async |journal| {
-            journal.asks().await.unwrap().first().map(|_| ())
+            journal.asks(None).await.unwrap().first().map(|_| ())
         })
         .await;
     hub.submit(harness.submit_to(&session, "next"))
@@ -31,7 +31,7 @@ async fn the_runs_of_a_dead_hub_are_closed_as_lost_once() {
     let hub = harness.hub().await;
     let outcomes = harness.outcomes(&session, 2).await;
     assert_eq!(outcomes, [Outcome::Lost, Outcome::Completed]);
-    assert_eq!(harness.journal.asks().await.unwrap(), []);
+    assert_eq!(harness.journal.asks(None).await.unwrap(), []);
     hub.stop().await;
     let n_lines = harness.lines(&session).await.len();
     harness.clock.pass(LEASE);

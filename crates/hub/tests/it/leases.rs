@@ -16,7 +16,7 @@ const SWEEP: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 async fn holders(journal: &dyn Journal) -> Vec<Option<Holder>> {
-    let open = journal.open_runs().await.unwrap();
+    let open = journal.open_runs(None).await.unwrap();
     open.into_iter().map(|it| it.holder).collect()
 }
 

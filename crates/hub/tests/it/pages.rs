@@ -11,6 +11,7 @@ use crate::paused::{Paused, to};
 
 async fn create(journal: &Arc<dyn Journal>, n: usize) {
     let session = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(format!("s{n:03}")),
         engine: "claude".to_owned(),
         cwd: None,

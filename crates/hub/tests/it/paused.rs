@@ -119,6 +119,7 @@ impl Paused {
     /// A session that another program holds for the length of a lease.
     pub(crate) async fn held_session(&self) -> Lease {
         let new = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new("held"),
             engine: "replay:approval".to_owned(),
             cwd: Some(self.path().to_str().unwrap().to_owned()),

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{
-    Batch, Command, CommandBody, Error, Fault, Journal, Lease, ListCursor, Listing, NewSession,
-    OpenRun, Owner, Page, Read, Removed, Reply, Retention, Run, Session, SessionQuery, StoredFrame,
-    Takeover, WaitingAsk, Watch,
+    Batch, Command, CommandBody, CommandStatus, Error, Fault, Journal, Lease, ListCursor, Listing,
+    NewSession, Node, OpenRun, Owner, Page, Read, Removed, Reply, Retention, Run, Session,
+    SessionQuery, StoredFrame, Takeover, WaitingAsk, Watch, WriteId,
 };
 use model::{RunId, SessionId};
 use tokio::time::{Instant, sleep};
@@ -109,17 +109,30 @@ impl Journal for ScriptedJournal {
     fn watch(&self, scope: journal::Scope) -> Watch {
         self.inner.watch(scope)
     }
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
-        self.place(self.inner.command(session, order))
+    fn command<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        id: WriteId,
+        order: CommandBody,
+    ) -> Reply<'a, u64> {
+        self.place(self.inner.command(session, id, order))
     }
-    fn enqueue(&self, home: journal::PromptTarget, prompt: Bytes) -> Reply<'_, journal::Enqueued> {
-        self.place(self.inner.enqueue(home, prompt))
+    fn enqueue(
+        &self,
+        target: journal::PromptTarget,
+        id: WriteId,
+        prompt: Bytes,
+    ) -> Reply<'_, journal::Enqueued> {
+        self.place(self.inner.enqueue(target, id, prompt))
     }
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.inner.commands(session, after)
     }
-    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
-        self.inner.pending()
+    fn find_command(&self, id: WriteId) -> Reply<'_, Option<CommandStatus>> {
+        self.inner.find_command(id)
+    }
+    fn pending<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<SessionId<'static>>> {
+        self.inner.pending(home)
     }
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
         self.write(self.inner.remove(lease))
@@ -170,14 +183,20 @@ impl Journal for ScriptedJournal {
     fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>> {
         self.inner.find_run(run)
     }
-    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
-        self.inner.open_runs()
+    fn open_runs<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<OpenRun>> {
+        self.inner.open_runs(home)
     }
-    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        self.inner.asks()
+    fn asks<'a>(&'a self, home: Option<&'a Node>) -> Reply<'a, Vec<WaitingAsk>> {
+        self.inner.asks(home)
     }
-    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
-        self.write(self.inner.settle(session, seq, answer))
+    fn settle<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+    ) -> Reply<'a, u64> {
+        self.write(self.inner.settle(session, seq, id, answer))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hub::{Progress, Request, SessionLog, Worker};
-use journal::{Error, NewSession, Owner, Session, Takeover};
+use journal::{Error, NewSession, Owner, Session, Takeover, WriteId};
 use model::{Body, Event, MessageContent, Outcome, RunId, SessionId};
 use runner::config::Config;
 use runner::engines::{self, LaunchContext};
@@ -21,6 +21,7 @@ const ENGINE: &str = "replay:approval";
 
 fn new_session(id: &str) -> NewSession {
     NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: ENGINE.to_owned(),
         cwd: None,
@@ -209,7 +210,11 @@ async fn a_session_in_which_nothing_was_done_is_removed() {
     assert!(find(&paused, "used").await.is_some());
     let log = created(&paused, "queued").await;
     let target = journal::PromptTarget::Session(SessionId::new("queued"));
-    paused.journal.enqueue(target, "{}".into()).await.unwrap();
+    paused
+        .journal
+        .enqueue(target, WriteId::new(), "{}".into())
+        .await
+        .unwrap();
     log.discard().await.unwrap();
     assert!(find(&paused, "queued").await.is_some());
 }
@@ -386,7 +391,11 @@ async fn the_owner_of_a_log_decides_what_to_do_with_commands() {
     let mut worker = Worker::new(created(&paused, "s").await, Permissions::default());
     let session = SessionId::new("s");
     let target = journal::PromptTarget::Session(session.clone());
-    paused.journal.enqueue(target, "{}".into()).await.unwrap();
+    paused
+        .journal
+        .enqueue(target, WriteId::new(), "{}".into())
+        .await
+        .unwrap();
     for body in [
         r#"{"prompt":1}"#,
         r#"{"of":1}"#,
@@ -395,7 +404,11 @@ async fn the_owner_of_a_log_decides_what_to_do_with_commands() {
         "{",
     ] {
         let order = journal::CommandBody::Abort(body.into());
-        paused.journal.command(&session, order).await.unwrap();
+        paused
+            .journal
+            .command(&session, WriteId::new(), order)
+            .await
+            .unwrap();
     }
     let Progress::Requests(requests) = worker.step(&mut |_: &Event<'_>| ()).await else {
         panic!("there are commands");

@@ -199,6 +199,7 @@ async fn without_a_journal_an_overdue_ask_gets_its_default() {
 async fn flooded(harness: &Harness, is_full: &AtomicBool) -> (Worker, TestSink) {
     let journal = Arc::clone(&harness.journal);
     let session = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new("s"),
         engine: "claude".to_owned(),
         cwd: None,

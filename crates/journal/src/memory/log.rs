@@ -1,21 +1,27 @@
 //! One session: its events and what they say about runs and asks.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::Bytes;
 use model::{AskId, BodyKind, Decision, RunId, SessionId, Timestamp};
 
 use crate::clock::Moment;
-use crate::command::{Command, CommandBody, MAX_COMMANDS, WaitingAsk};
+use crate::command::{
+    Command, CommandBody, CommandStatus, KEEP_DONE_MILLIS, MAX_COMMANDS, WaitingAsk,
+};
 use crate::entry::{Batch, Deltas, Effect, Entry, Page, PageBudget, Read, Stored, StoredFrame};
 use crate::error::{Error, Result};
 use crate::lease::{Holder, Owner};
+use crate::node::Node;
 use crate::run::{Overview, Run, RunEnd};
 use crate::session::{NewSession, Parent, Session, State};
+use crate::write_id::WriteId;
 
 #[derive(Debug)]
 pub(super) struct MemoryLog {
     pub(super) id: SessionId<'static>,
+    pub(super) home: Node,
     engine: String,
     pub(super) title: Option<String>,
     created_at: Timestamp,
@@ -26,6 +32,12 @@ pub(super) struct MemoryLog {
     pub(super) facts: LogState,
     commands: Vec<Command>,
     n_commands: u64,
+    /// Of commands, also of those that are done.
+    numbers: HashMap<WriteId, u64>,
+    /// When commands were done, and their replies.
+    done: HashMap<u64, (Timestamp, Option<Bytes>)>,
+    /// The last one that was appended.
+    batch: Option<WriteId>,
     parent: Option<Parent>,
 }
 
@@ -57,6 +69,7 @@ impl MemoryLog {
     pub(super) fn new(new: NewSession, now: Timestamp, activity: u64) -> Self {
         Self {
             id: new.id,
+            home: new.home,
             engine: new.engine,
             title: new.title,
             created_at: now,
@@ -75,6 +88,9 @@ impl MemoryLog {
             },
             commands: Vec::new(),
             n_commands: 0,
+            numbers: HashMap::new(),
+            done: HashMap::new(),
+            batch: None,
             parent: new.parent,
         }
     }
@@ -95,6 +111,7 @@ impl MemoryLog {
         };
         Session {
             id: self.id.clone(),
+            home: self.home.clone(),
             engine: self.engine.clone(),
             native: self.facts.natives.last().cloned(),
             cwd: self.facts.cwd.clone(),
@@ -124,13 +141,14 @@ impl MemoryLog {
     }
 
     fn n_queued(&self) -> u64 {
-        let is_prompt = |it: &&Command| matches!(it.order, CommandBody::Prompt(_));
-        self.commands.iter().filter(is_prompt).count() as u64
+        self.commands.iter().filter(|it| is_prompt(it)).count() as u64
     }
 
-    /// How many prompts come before the next one.
-    pub(super) fn position(&self) -> u64 {
-        self.n_queued() + u64::from(self.has_open_run())
+    /// How many prompts come before the command of this number.
+    pub(super) fn position(&self, number: u64) -> u64 {
+        let is_before = |it: &&Command| it.number < number && is_prompt(it);
+        let n_before = self.commands.iter().filter(is_before).count() as u64;
+        n_before + u64::from(self.has_open_run())
     }
 
     pub(super) fn head(&self) -> u64 {
@@ -164,6 +182,9 @@ impl MemoryLog {
         now: Timestamp,
         activity: u64,
     ) -> Result<Range<u64>> {
+        if let Some(stored) = batch.stored_range(self.batch, self.head()) {
+            return Ok(stored);
+        }
         // A batch is stored whole or not at all: put back what its first entries changed.
         let (n_events, n_frames) = (self.events.len(), self.frames.len());
         let facts = self.facts.clone();
@@ -193,6 +214,9 @@ impl MemoryLog {
             self.push(entry, now)?;
         }
         self.commands.retain(|it| !batch.done.contains(&it.number));
+        let reply = |number: &u64| (*number, (now, batch.replies.get(number).cloned()));
+        self.done.extend(batch.done.iter().map(reply));
+        self.batch = Some(batch.id);
         Ok(first..self.head() + 1)
     }
 
@@ -325,7 +349,38 @@ impl MemoryLog {
         newest_first.take(limit as usize).cloned().collect()
     }
 
-    pub(super) fn command(&mut self, order: CommandBody, now: Timestamp) -> Result<u64> {
+    /// The number of the command that has this id, also when it is done.
+    pub(super) fn find_number(&self, id: WriteId) -> Option<u64> {
+        self.numbers.get(&id).copied()
+    }
+
+    pub(super) fn find_command(&self, id: WriteId) -> Option<CommandStatus> {
+        let number = self.find_number(id)?;
+        let done = self.done.get(&number);
+        Some(CommandStatus {
+            number,
+            is_done: done.is_some(),
+            reply: done.and_then(|it| it.1.clone()),
+        })
+    }
+
+    /// Nobody sends a command again after a day.
+    pub(super) fn forget_done(&mut self, now: Timestamp) {
+        let oldest = now.plus_millis(-KEEP_DONE_MILLIS);
+        let (done, numbers) = (&mut self.done, &mut self.numbers);
+        numbers.retain(|_, number| done.get(number).is_none_or(|it| it.0 >= oldest));
+        done.retain(|_, it| it.0 >= oldest);
+    }
+
+    pub(super) fn command(
+        &mut self,
+        id: WriteId,
+        order: CommandBody,
+        now: Timestamp,
+    ) -> Result<u64> {
+        if let Some(number) = self.find_number(id) {
+            return Ok(number);
+        }
         let pending = self.commands.len() as u64;
         if pending >= MAX_COMMANDS {
             return Err(Error::TooManyCommands {
@@ -334,6 +389,7 @@ impl MemoryLog {
             });
         }
         self.n_commands += 1;
+        self.numbers.insert(id, self.n_commands);
         self.commands.push(Command {
             number: self.n_commands,
             at: now,
@@ -351,7 +407,16 @@ impl MemoryLog {
         self.commands.iter().filter(later).cloned().collect()
     }
 
-    pub(super) fn settle(&mut self, seq: u64, answer: Bytes, now: Timestamp) -> Result<u64> {
+    pub(super) fn settle(
+        &mut self,
+        seq: u64,
+        id: WriteId,
+        answer: Bytes,
+        now: Timestamp,
+    ) -> Result<u64> {
+        if let Some(number) = self.find_number(id) {
+            return Ok(number);
+        }
         let session = self.id.clone();
         let Some(at) = self.facts.asks.iter().position(|it| it.seq == seq) else {
             return Err(Error::NoAsk { session, seq });
@@ -364,7 +429,7 @@ impl MemoryLog {
                 decision: ask.decision,
             });
         }
-        let number = self.command(CommandBody::Settle { ask: seq, answer }, now)?;
+        let number = self.command(id, CommandBody::Settle { ask: seq, answer }, now)?;
         // Only after the command: where the queue is full, the ask stays open.
         self.facts.asks[at].answered = true;
         Ok(number)
@@ -384,4 +449,8 @@ impl MemoryLog {
             })
             .collect()
     }
+}
+
+fn is_prompt(command: &Command) -> bool {
+    matches!(command.order, CommandBody::Prompt(_))
 }

@@ -8,13 +8,15 @@ use model::{RunId, SessionId, Timestamp};
 
 use super::log::MemoryLog;
 use crate::clock::Moment;
-use crate::command::{CommandBody, Enqueued, PromptTarget, WaitingAsk};
+use crate::command::{CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::Batch;
 use crate::error::{Error, Result};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::node::Node;
 use crate::retention::{Candidate, Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery, searchable};
+use crate::write_id::WriteId;
 
 #[derive(Debug, Default)]
 pub(super) struct MemoryStore {
@@ -104,14 +106,20 @@ impl MemoryStore {
 
     pub(super) fn enqueue(
         &mut self,
-        home: &PromptTarget,
+        target: &PromptTarget,
+        id: WriteId,
         prompt: Bytes,
         now: Timestamp,
     ) -> Result<Enqueued> {
-        home.create(|new| self.create(new.clone(), now))?;
-        let log = self.log_mut(home.session())?;
-        let position = log.position();
-        let number = log.command(CommandBody::Prompt(prompt), now)?;
+        let is_known = self
+            .log(target.session())
+            .is_ok_and(|it| it.find_number(id).is_some());
+        if !is_known {
+            target.create(|new| self.create(new.clone(), now))?;
+        }
+        let log = self.log_mut(target.session())?;
+        let number = log.command(id, CommandBody::Prompt(prompt), now)?;
+        let position = log.position(number);
         Ok(Enqueued { number, position })
     }
 
@@ -170,10 +178,15 @@ impl MemoryStore {
             .cloned()
     }
 
-    pub(super) fn open_runs(&self, now: &Moment) -> Vec<OpenRun> {
+    /// The sessions of a home, or all.
+    fn of_home(&self, home: Option<&Node>) -> impl Iterator<Item = &MemoryLog> {
+        let is_there = move |it: &&MemoryLog| home.is_none_or(|home| *home == it.home);
+        self.logs.iter().filter(is_there)
+    }
+
+    pub(super) fn open_runs(&self, home: Option<&Node>, now: &Moment) -> Vec<OpenRun> {
         let mut open: Vec<_> = self
-            .logs
-            .iter()
+            .of_home(home)
             .flat_map(|log| {
                 let open = log.facts.runs.iter().filter(|it| it.end.is_none());
                 open.map(|run| OpenRun {
@@ -186,13 +199,17 @@ impl MemoryStore {
         open
     }
 
-    pub(super) fn pending(&self) -> Vec<SessionId<'static>> {
-        let pending = self.logs.iter().filter(|it| it.has_commands());
+    pub(super) fn find_command(&self, id: WriteId) -> Option<CommandStatus> {
+        self.logs.iter().find_map(|it| it.find_command(id))
+    }
+
+    pub(super) fn pending(&self, home: Option<&Node>) -> Vec<SessionId<'static>> {
+        let pending = self.of_home(home).filter(|it| it.has_commands());
         pending.map(|it| it.id.clone()).collect()
     }
 
-    pub(super) fn asks(&self) -> Vec<WaitingAsk> {
-        let mut asks: Vec<_> = self.logs.iter().flat_map(MemoryLog::waiting).collect();
+    pub(super) fn asks(&self, home: Option<&Node>) -> Vec<WaitingAsk> {
+        let mut asks: Vec<_> = self.of_home(home).flat_map(MemoryLog::waiting).collect();
         asks.sort_by_key(|it| it.at);
         asks
     }
@@ -203,6 +220,9 @@ impl MemoryStore {
         now: Timestamp,
         steady: &Moment,
     ) -> Removed {
+        for log in &mut self.logs {
+            log.forget_done(now);
+        }
         let mut logs = self.newest_first();
         logs.reverse();
         let candidates = logs
@@ -235,7 +255,8 @@ fn matches(session: &Session, query: &SessionQuery) -> bool {
         session.title.as_deref(),
         session.cwd.as_deref(),
     ]);
-    query.engine.as_ref().is_none_or(|it| *it == session.engine)
+    query.home.as_ref().is_none_or(|it| *it == session.home)
+        && query.engine.as_ref().is_none_or(|it| *it == session.engine)
         && query.state.is_none_or(|it| it == session.state)
         && query
             .text

@@ -8,6 +8,7 @@ use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::checksum::{ASKS, EVENTS, FRAMES, NATIVES, RUNS, SESSIONS};
+use super::commands::finish;
 use super::logs::LogRow;
 use super::sessions::next_activity;
 use crate::entry::{Batch, Effect, Entry};
@@ -45,6 +46,9 @@ pub(super) fn append(
     now: Timestamp,
 ) -> Result<Range<u64>> {
     let mut log = LogRow::fence(conn, lease)?;
+    if let Some(stored) = batch.stored_range(log.batch, log.head) {
+        return Ok(stored);
+    }
     let first = log.head + 1;
     let mut next = first;
     let mut insert = conn.prepare_cached(
@@ -93,10 +97,11 @@ pub(super) fn append(
     }
     log.head = next - 1;
     log.bytes += batch.length() as u64;
+    log.batch = Some(batch.id);
     log.write(conn)?;
     for number in &batch.done {
-        conn.prepare_cached("DELETE FROM commands WHERE session = ?1 AND number = ?2")?
-            .execute(params![log.session, *number as i64])?;
+        let reply = batch.replies.get(number).map(|it| &it[..]);
+        finish(conn, log.session, *number as i64, reply, now)?;
     }
     Ok(first..next)
 }

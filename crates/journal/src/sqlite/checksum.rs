@@ -39,6 +39,7 @@ pub(super) const SESSIONS: Table = Table::new(
         "activity",
         "parent",
         "parent_seq",
+        "home",
     ],
     1,
 );
@@ -53,6 +54,7 @@ pub(super) const LOGS: Table = Table::new(
         "owner",
         "lease_era",
         "lease_until",
+        "batch",
     ],
     1,
 );
@@ -82,12 +84,13 @@ pub(super) const ASKS: Table = Table::new(
 );
 pub(super) const COMMANDS: Table = Table::new(
     "commands",
-    &["session", "number", "at", "word", "ask", "body"],
+    &["session", "number", "at", "word", "ask", "body", "id"],
     2,
 );
+pub(super) const DONE: Table = Table::new("done", &["id", "session", "number", "at", "reply"], 1);
 pub(super) const NATIVES: Table = Table::new("natives", &["native", "session"], 2);
 
-pub(super) const TABLES: [&Table; 10] = [
+pub(super) const TABLES: [&Table; 11] = [
     &SESSIONS,
     &LOGS,
     &EPOCHS,
@@ -97,6 +100,7 @@ pub(super) const TABLES: [&Table; 10] = [
     &RUNS,
     &ASKS,
     &COMMANDS,
+    &DONE,
     &NATIVES,
 ];
 
@@ -128,7 +132,7 @@ impl Table {
     /// Verifies the checksum of a row: its columns from `first` on, followed by `sum`.
     pub(super) fn is_whole(&self, row: &Row<'_>, first: usize) -> bool {
         // An array, because every row that is read passes here; `SESSIONS` is the widest table.
-        let mut values = [ValueRef::Null; 11];
+        let mut values = [ValueRef::Null; 12];
         let values = &mut values[..self.columns.len()];
         for (n, value) in values.iter_mut().enumerate() {
             match row.get_ref(first + n) {
@@ -264,16 +268,20 @@ impl Table {
 /// Rows between two reports of progress.
 const PIECE: i64 = 2000;
 
-/// Gives every row of a store that had no checksums its own; `progress` is called with how many of how many have one.
-pub(super) fn seal_all(conn: &Connection, progress: &mut dyn FnMut(u64, u64)) -> Result<(), Fault> {
+/// Gives every row of these tables its checksum; `progress` is called with how many of how many have one.
+pub(super) fn seal_all(
+    conn: &Connection,
+    tables: &[&Table],
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), Fault> {
     let mut total = 0;
-    for table in TABLES {
+    for table in tables {
         let sql = format!("SELECT count(*) FROM {}", table.name);
         let n: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
         total += n.unsigned_abs();
     }
     let mut n_done = 0;
-    for table in TABLES {
+    for table in tables {
         let mut after = i64::MIN;
         loop {
             let piece = piece(conn, table, after)?;

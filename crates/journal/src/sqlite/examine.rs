@@ -48,7 +48,7 @@ pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
     report.events = sessions.n_events;
     // Damaged tables are reported above.
     let now = SystemClock::new().steady();
-    report.open_runs = runs::open_runs(&conn, &now).unwrap_or_default();
+    report.open_runs = runs::open_runs(&conn, None, &now).unwrap_or_default();
     report.damaged = sessions.damaged;
     report.structure.extend(sessions.unreadable);
     DamagedRow::sort(&mut report.damaged);

@@ -1,13 +1,14 @@
 //! Where a session's log stands and who may write it: the one row that every append changes.
 
 use model::SessionId;
-use rusqlite::types::ValueRef::{Integer, Null};
+use rusqlite::types::ValueRef::{Blob, Integer, Null};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::checksum::LOGS;
 use crate::clock::Moment;
 use crate::error::{Damage, Error, Result};
 use crate::lease::{Holder, Lease, Owner};
+use crate::write_id::WriteId;
 
 #[derive(Debug)]
 pub(super) struct LogRow {
@@ -18,15 +19,17 @@ pub(super) struct LogRow {
     pub(super) commands: u64,
     pub(super) epoch: u64,
     pub(super) held: Option<(Owner, Moment)>,
+    /// The last one that was appended.
+    pub(super) batch: Option<WriteId>,
 }
 
 impl LogRow {
     pub(super) fn find(conn: &Connection, id: &SessionId<'static>) -> Result<Self> {
         let log = conn
-            .prepare_cached(
-                "SELECT session, head, bytes, commands, epoch, owner, lease_era, lease_until, sum
-                 FROM logs WHERE session = (SELECT key FROM sessions WHERE id = ?1)",
-            )?
+            .prepare_cached(&format!(
+                "SELECT {} FROM logs WHERE session = (SELECT key FROM sessions WHERE id = ?1)",
+                LOGS.list("")
+            ))?
             .query_row([id.as_str()], |row| Self::read(row, 0))
             .optional()?
             .ok_or_else(|| Error::no_session(id))?;
@@ -57,6 +60,9 @@ impl LogRow {
             commands: n(3)?,
             epoch: n(4)?,
             held,
+            batch: row
+                .get::<_, Option<Vec<u8>>>(first + 8)?
+                .and_then(|it| WriteId::from_slice(&it)),
         }))
     }
 
@@ -76,6 +82,7 @@ impl LogRow {
             commands: 0,
             epoch: 0,
             held: None,
+            batch: None,
         };
         log.write(conn)
     }
@@ -95,6 +102,7 @@ impl LogRow {
             owner.map(Owner::as_str).into(),
             until.map(|it| &*it.era).into(),
             until.map_or(Null, |it| Integer(it.millis)),
+            self.batch.as_ref().map_or(Null, |it| Blob(it.as_bytes())),
         ];
         Ok(LOGS.replace(conn, &row)?)
     }

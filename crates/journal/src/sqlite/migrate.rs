@@ -5,29 +5,38 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{checksum, open};
+use super::checksum::{self, COMMANDS, LOGS, SESSIONS, TABLES, Table};
+use super::open;
 use crate::error::Fault;
 use crate::open_note::OpenNote;
 
 /// What takes the store from the version of its index to the next; a released step never changes.
 struct Migration {
     sql: &'static str,
-    /// Rows get the checksums they do not have yet.
-    seals: bool,
+    /// The tables whose rows get checksums, or other ones because they have more columns.
+    seals: &'static [&'static Table],
 }
 
 const STEPS: &[Migration] = &[
     Migration {
         sql: include_str!("schema.sql"),
-        seals: false,
+        seals: &[],
     },
     Migration {
         sql: include_str!("sums.sql"),
-        seals: true,
+        seals: &TABLES,
     },
     Migration {
         sql: include_str!("activity.sql"),
-        seals: true,
+        seals: &TABLES,
+    },
+    Migration {
+        sql: include_str!("ids.sql"),
+        seals: &[&LOGS, &COMMANDS],
+    },
+    Migration {
+        sql: include_str!("home.sql"),
+        seals: &[&SESSIONS],
     },
 ];
 
@@ -83,17 +92,24 @@ pub(super) fn migrate(
     for step in steps {
         tx.execute_batch(step.sql)?;
     }
-    if steps.iter().any(|it| it.seals) {
-        let mut progress = |done, total| {
-            // A new store passes through all steps, too, but that is no upgrade.
-            if found > 0 {
-                notify(OpenNote::Upgrading { done, total });
-            }
-        };
-        checksum::seal_all(&tx, &mut progress)?;
-    }
+    let mut progress = |done, total| {
+        // A new store passes through all steps, too, but that is no upgrade.
+        if found > 0 {
+            notify(OpenNote::Upgrading { done, total });
+        }
+    };
+    checksum::seal_all(&tx, &tables_to_seal(steps), &mut progress)?;
     tx.pragma_update(None, "user_version", KNOWN)?;
     tx.commit()?;
     // The store's id must survive the loss of the write-ahead log: without it, the witness cannot be matched.
     Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+}
+
+/// Each table once, however many steps change it.
+fn tables_to_seal(steps: &[Migration]) -> Vec<&'static Table> {
+    let is_changed = |table: &&Table| {
+        let mut changed = steps.iter().flat_map(|step| step.seals);
+        changed.any(|it| it.name == table.name)
+    };
+    TABLES.into_iter().filter(is_changed).collect()
 }

@@ -23,6 +23,7 @@ use crate::entry::{Batch, Effect, Entry, Read, Stored, StoredFrame};
 use crate::error::{Damage, Error, Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::line::Line;
+use crate::node::Node;
 use crate::report::{DamagedRow, Repaired};
 use crate::session::NewSession;
 
@@ -206,6 +207,7 @@ impl Salvage<'_> {
                 Ok(KnownEntry {
                     new: NewSession {
                         id: SessionId::new(row.get::<_, String>(1)?),
+                        home: Node::stored(row.get(11)?),
                         engine: row.get(2)?,
                         cwd: row.get(4)?,
                         title: row.get(5)?,
@@ -225,6 +227,7 @@ impl Salvage<'_> {
         let mut known = KnownEntry {
             new: NewSession {
                 id: name.clone(),
+                home: Node::default(),
                 engine: "unknown".to_owned(),
                 cwd: None,
                 title: None,
@@ -312,10 +315,7 @@ impl Salvage<'_> {
             line_cut: stored.cut,
         };
         let put = |entry: Entry| -> Result<()> {
-            let batch = Batch {
-                entries: vec![entry],
-                done: Vec::new(),
-            };
+            let batch = Batch::new(vec![entry]);
             append::append(self.new, lease, &batch, self.now).map(drop)
         };
         // A failed append leaves half of its rows, so each has a savepoint.
@@ -413,7 +413,7 @@ impl Salvage<'_> {
                 self.record_loss(id, Damage::Command(number as u64));
                 continue;
             }
-            let mut values = [Integer(log.session); 6];
+            let mut values = [Integer(log.session); 7];
             for (n, value) in values.iter_mut().enumerate().skip(1) {
                 *value = row.get_ref(n)?;
             }

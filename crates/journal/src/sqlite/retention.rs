@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::append::key;
 use super::checksum::{LOGS, SESSIONS};
+use super::commands::forget_done;
 use super::logs::LogRow;
 use crate::clock::Moment;
 use crate::error::Result;
@@ -30,6 +31,7 @@ pub(super) fn retain(
     steady: &Moment,
 ) -> Result<Removed> {
     let victims = retention.victims(candidates(conn, steady)?, now.millis());
+    forget_done(conn, now)?;
     let mut removed = Removed::default();
     for victim in victims {
         mark_removed(conn, victim.key)?;
@@ -47,6 +49,7 @@ fn mark_removed(conn: &Connection, key: i64) -> Result<()> {
         "DELETE FROM runs WHERE session = ?1",
         "DELETE FROM asks WHERE session = ?1",
         "DELETE FROM commands WHERE session = ?1",
+        "DELETE FROM done WHERE session = ?1",
         "DELETE FROM natives WHERE session = ?1",
         "INSERT INTO doomed (session) VALUES (?1)",
     ] {

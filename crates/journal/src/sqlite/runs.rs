@@ -9,6 +9,7 @@ use super::logs::LogRow;
 use super::sessions::{self, find_key};
 use crate::clock::Moment;
 use crate::error::Result;
+use crate::node::Node;
 use crate::run::{OpenRun, Overview, Run, RunEnd};
 
 /// The columns [`run`] reads: those of [`RUNS`], then the session's name.
@@ -54,7 +55,7 @@ pub(super) fn overview(
         session: found,
         runs: runs(&moment, session, None, n_runs)?,
         commands: commands::commands(&moment, session, 0)?,
-        asks: commands::asks(&moment, Some(session))?,
+        asks: commands::asks(&moment, Some(session), None)?,
     }))
 }
 
@@ -69,13 +70,17 @@ pub(super) fn find_run(conn: &Connection, id: &RunId<'static>) -> Result<Option<
         .flatten())
 }
 
-pub(super) fn open_runs(conn: &Connection, now: &Moment) -> Result<Vec<OpenRun>> {
+pub(super) fn open_runs(
+    conn: &Connection,
+    home: Option<&Node>,
+    now: &Moment,
+) -> Result<Vec<OpenRun>> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS}, {} FROM runs r JOIN sessions s ON s.key = r.session JOIN logs l ON l.session = r.session
-         WHERE r.last IS NULL ORDER BY r.started_at, s.key, r.first",
+         WHERE r.last IS NULL AND (?1 IS NULL OR s.home = ?1) ORDER BY r.started_at, s.key, r.first",
         LOGS.list("l.")
     ))?;
-    let rows = statement.query_map([], |row| {
+    let rows = statement.query_map([home.map(Node::as_str)], |row| {
         let (run, log) = (run(row)?, LogRow::read(row, 11)?);
         Ok(run.zip(log).map(|(run, log)| OpenRun {
             run,

@@ -8,6 +8,7 @@ use super::append::write_search;
 use super::checksum::{ACTIVITIES, NATIVES, SESSIONS};
 use super::logs::LogRow;
 use crate::error::{Damage, Error, Result};
+use crate::node::Node;
 use crate::session::{
     ListCursor, Listing, NewSession, Parent, Session, SessionQuery, State, searchable,
 };
@@ -16,7 +17,7 @@ use crate::session::{
 /// planner would walk every ask there ever was.
 const COLUMNS: &str =
     "s.key, s.id, s.engine, s.native, s.cwd, s.title, s.created_at, s.active_at, s.activity, s.parent,
-    s.parent_seq, s.sum, l.head, l.bytes,
+    s.parent_seq, s.home, s.sum, l.head, l.bytes,
     (SELECT count(*) FROM commands WHERE session = s.key AND word = 'prompt') AS queued,
     CASE WHEN EXISTS (SELECT 1 FROM asks INDEXED BY waiting_asks
                       WHERE session = s.key AND decision IS NULL AND NOT answered)
@@ -44,8 +45,9 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
     let activity = next_activity(conn)?;
     conn.prepare_cached(
             "INSERT INTO sessions
-                 (id, engine, cwd, title, search, created_at, active_at, parent, parent_seq, activity)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9)",
+                 (id, engine, cwd, title, search, created_at, active_at, parent, parent_seq, activity,
+                  home)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             new.id.as_str(),
@@ -56,7 +58,8 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
             now.millis(),
             new.parent.as_ref().map(|it| it.session.as_str()),
             new.parent.as_ref().map(|it| it.seq as i64),
-            activity
+            activity,
+            new.home.as_str()
         ])?;
     let key = conn.last_insert_rowid();
     // The checksum covers the key, which is known only now.
@@ -134,6 +137,7 @@ pub(super) fn list(
            AND (?2 IS NULL OR s.engine = ?2)
            AND (?3 IS NULL OR instr(s.search, ?3) > 0)
            AND (?4 IS NULL OR state = ?4)
+           AND (?6 IS NULL OR s.home = ?6)
          ORDER BY s.activity DESC LIMIT ?5"
     ))?;
     let rows = statement.query_map(
@@ -143,7 +147,8 @@ pub(super) fn list(
             query.engine,
             query.text.as_ref().map(|it| it.to_lowercase()),
             query.state.map(State::name),
-            limit as i64 + 1
+            limit as i64 + 1,
+            query.home.as_ref().map(Node::as_str)
         ],
         |row| session(row)?.map_or_else(|| placeholder(row), Ok),
     )?;
@@ -175,6 +180,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Option<Session>> {
     }
     Ok(Some(Session {
         id: SessionId::new(row.get::<_, String>(1)?),
+        home: Node::stored(row.get(11)?),
         engine: row.get(2)?,
         native: row.get::<_, Option<String>>(3)?.map(SessionId::new),
         cwd: row.get(4)?,
@@ -183,9 +189,9 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Option<Session>> {
         active_at: Timestamp::from_millis(row.get(7)?),
         activity: row.get::<_, i64>(8)? as u64,
         parent: parent(row)?,
-        head: row.get::<_, i64>(12)? as u64,
-        bytes: row.get::<_, i64>(13)? as u64,
-        queued: row.get::<_, i64>(14)? as u64,
+        head: row.get::<_, i64>(13)? as u64,
+        bytes: row.get::<_, i64>(14)? as u64,
+        queued: row.get::<_, i64>(15)? as u64,
         state: state(row)?,
     }))
 }
@@ -196,6 +202,7 @@ fn placeholder(row: &Row<'_>) -> rusqlite::Result<Session> {
     let at = Timestamp::from_millis(row.get(7).unwrap_or_default());
     Ok(Session {
         id: SessionId::new(format!("damaged-{}", row.get::<_, i64>(0)?)),
+        home: Node::default(),
         engine: "unknown".to_owned(),
         native: None,
         cwd: None,
@@ -214,7 +221,7 @@ fn placeholder(row: &Row<'_>) -> rusqlite::Result<Session> {
 }
 
 fn state(row: &Row<'_>) -> rusqlite::Result<State> {
-    let state = row.get_ref(15)?.as_str()?;
+    let state = row.get_ref(16)?.as_str()?;
     State::find(state).ok_or(rusqlite::Error::InvalidQuery)
 }
 

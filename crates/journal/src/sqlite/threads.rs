@@ -247,6 +247,7 @@ fn can_read(path: &Path, fault: &Fault) -> bool {
         | Fault::InUse
         | Fault::Gone(_)
         | Fault::Closed
+        | Fault::Lost
         | Fault::Database(_) => false,
     }
 }

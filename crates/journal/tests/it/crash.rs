@@ -102,10 +102,7 @@ async fn what_was_acknowledged_survives_a_power_cut() {
     // How long the log of changes was when each event was acknowledged.
     let mut lengths = vec![(0, fs::metadata(log(&path)).unwrap().len())];
     for seq in 1..=40 {
-        let batch = Batch {
-            entries: vec![entry(&lease, seq)],
-            done: vec![],
-        };
+        let batch = Batch::new(vec![entry(&lease, seq)]);
         journal.append(&lease, batch).await.unwrap();
         lengths.push((seq, fs::metadata(log(&path)).unwrap().len()));
     }
@@ -166,6 +163,7 @@ fn config() -> Config {
 async fn take(journal: &Sqlite) -> Lease {
     let session = SessionId::new("s");
     let new = NewSession {
+        home: journal::Node::default(),
         id: session.clone(),
         engine: "claude".to_owned(),
         cwd: None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use journal::{
     Batch, CommandBody, Config, Damage, Deltas, Error, Fault, Journal, Lease, ManualClock,
-    NewSession, Owner, Page, Read, SessionQuery, Sqlite, Stored, StoredFrame, Takeover,
+    NewSession, Owner, Page, Read, SessionQuery, Sqlite, Stored, StoredFrame, Takeover, WriteId,
 };
 use model::{Body, BodyKind, Level, Outcome, SessionId, Why};
 use rusqlite::Connection;
@@ -69,10 +69,7 @@ async fn fill(journal: &Sqlite, id: &str, n_events: u64) {
     }
     bodies.push(ended(Outcome::Completed));
     append(journal, &lease, 1, bodies).await;
-    let frame = Batch {
-        entries: vec![with_frame(&lease, n_events + 1, b"a frame")],
-        done: vec![],
-    };
+    let frame = Batch::new(vec![with_frame(&lease, n_events + 1, b"a frame")]);
     journal.append(&lease, frame).await.unwrap();
     append(
         journal,
@@ -85,13 +82,17 @@ async fn fill(journal: &Sqlite, id: &str, n_events: u64) {
     append(journal, &lease, n_events + 4, vec![denied]).await;
     for body in ["one", "two"] {
         let order = CommandBody::Prompt(Bytes::from_static(body.as_bytes()));
-        journal.command(&lease.session, order).await.unwrap();
+        journal
+            .command(&lease.session, WriteId::new(), order)
+            .await
+            .unwrap();
     }
     journal.release(&lease).await.unwrap();
 }
 
 pub(crate) async fn begin(journal: &Sqlite, id: &str) -> Lease {
     let new = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: "claude".to_owned(),
         cwd: Some("/srv".to_owned()),
@@ -105,10 +106,7 @@ pub(crate) async fn begin(journal: &Sqlite, id: &str) -> Lease {
 }
 
 pub(crate) async fn append(journal: &Sqlite, lease: &Lease, first: u64, bodies: Vec<Body<'_>>) {
-    let batch = Batch {
-        entries: entries(lease, first, bodies),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(lease, first, bodies));
     journal.append(lease, batch).await.unwrap();
 }
 
@@ -295,13 +293,15 @@ async fn damaged_rows_beside_the_log_are_not_acted_upon() {
             .len(),
         1
     );
-    let asks = journal.asks().await.unwrap();
+    let asks = journal.asks(None).await.unwrap();
     let asks: Vec<_> = asks
         .iter()
         .map(|it| (it.session.as_str(), it.seq))
         .collect();
     assert_eq!(asks, [("s1", 6), ("s2", 6)]);
-    let settled = journal.settle(&s1, 7, Bytes::from_static(b"{}")).await;
+    let settled = journal
+        .settle(&s1, 7, WriteId::new(), Bytes::from_static(b"{}"))
+        .await;
     assert!(
         matches!(
             settled,
@@ -339,9 +339,11 @@ async fn damaged_rows_beside_the_log_are_not_acted_upon() {
         "UPDATE events SET line = replace(line, 'run it?', 'eat it?') WHERE key = (1 << 36 | 6)",
     );
     let journal = disk.open().await;
-    let asks = journal.asks().await.unwrap();
+    let asks = journal.asks(None).await.unwrap();
     assert_eq!(asks.len(), 1);
-    let settled = journal.settle(&s1, 6, Bytes::from_static(b"{}")).await;
+    let settled = journal
+        .settle(&s1, 6, WriteId::new(), Bytes::from_static(b"{}"))
+        .await;
     assert!(
         matches!(
             settled,
@@ -399,13 +401,10 @@ async fn frames_before_a_damaged_one_are_served() {
     let owner = Owner::new("owner");
     let lease = journal.acquire(&s1, &owner, TTL, Takeover::Lapsed).await;
     let lease = lease.unwrap();
-    let batch = Batch {
-        entries: vec![
-            with_frame(&lease, 9, b"second"),
-            with_frame(&lease, 10, b"third"),
-        ],
-        done: vec![],
-    };
+    let batch = Batch::new(vec![
+        with_frame(&lease, 9, b"second"),
+        with_frame(&lease, 10, b"third"),
+    ]);
     journal.append(&lease, batch).await.unwrap();
     drop(journal);
     disk.alter("UPDATE frames SET bytes = x'00' WHERE key = (1 << 36 | 9)");

@@ -1,12 +1,12 @@
-//! What the tests stand on: a journal of either engine, a clock they move, and events to append.
+//! What the tests stand on: a journal of any engine, a clock they move, and events to append.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use journal::{
-    Batch, Config, Deltas, Entry, Journal, Lease, ManualClock, Memory, NewSession, Owner, Page,
-    Read, Result, Session, Sqlite, Takeover, Truncate,
+    Batch, Clock as _, Config, Deltas, Entry, Fault, Journal, Lease, ManualClock, Memory,
+    NewSession, Owner, Page, Postgres, Read, Result, Session, Sqlite, Takeover, Truncate,
 };
 use model::{
     Ask, AskId, AskKind, AskSettled, Binding, Body, Cause, Channel, Decision, Delta, Event, ItemId,
@@ -14,6 +14,9 @@ use model::{
     Timestamp,
 };
 use tempfile::TempDir;
+
+use crate::database::{self, Database};
+use crate::proxy::{Network, Proxy};
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
@@ -24,12 +27,37 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 pub(crate) enum Engine {
     Memory,
     Sqlite,
+    Postgres,
+    /// The same behind a network that loses answers.
+    FlakyPostgres,
+    /// The same behind a pooler in transaction mode, with a direct connection for hints.
+    PooledPostgres,
+}
+
+impl Engine {
+    /// Those that can be tried here.
+    pub(crate) fn all() -> Vec<Self> {
+        let mut engines = vec![Self::Memory, Self::Sqlite];
+        engines.extend(Database::is_installed().then_some(Self::Postgres));
+        engines
+    }
 }
 
 pub(crate) struct Harness {
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) clock: Arc<ManualClock>,
-    _dir: Option<TempDir>,
+    clock: Arc<ManualClock>,
+    begun: SystemTime,
+    store: Store,
+}
+
+/// Where the journal is kept, for as long as the test needs it.
+enum Store {
+    Memory,
+    File(#[expect(dead_code, reason = "it is removed when it is dropped")] TempDir),
+    Database(
+        Database,
+        #[expect(dead_code, reason = "it ends when it is dropped")] Option<Proxy>,
+    ),
 }
 
 impl Harness {
@@ -43,18 +71,79 @@ impl Harness {
             clock: Arc::clone(&clock) as _,
             cut,
         };
-        let (journal, dir): (Arc<dyn Journal>, _) = match engine {
-            Engine::Memory => (Arc::new(Memory::new(config)), None),
+        let (journal, store): (Arc<dyn Journal>, _) = match engine {
+            Engine::Memory => (Arc::new(Memory::new(config)), Store::Memory),
             Engine::Sqlite => {
                 let dir = tempfile::tempdir().unwrap();
                 let journal = Sqlite::open(&dir.path().join("journal.db"), config).await;
-                (Arc::new(journal.unwrap()), Some(dir))
+                (Arc::new(journal.unwrap()), Store::File(dir))
+            }
+            Engine::Postgres => {
+                let database = Database::new();
+                let journal = open(&database.url(), cut).await;
+                (Arc::new(journal), Store::Database(database, None))
+            }
+            Engine::PooledPostgres => {
+                let database = Database::new();
+                let config = database.pooled_config().with_cut(cut);
+                let journal = Postgres::open(config).await.unwrap();
+                (Arc::new(journal), Store::Database(database, None))
+            }
+            Engine::FlakyPostgres => {
+                let database = Database::new();
+                let proxy = Proxy::start(database.port(), Network::Flaky).await;
+                let journal = open(&database.url_through(proxy.port), cut).await;
+                (Arc::new(journal), Store::Database(database, Some(proxy)))
             }
         };
         Self {
             journal,
             clock,
-            _dir: dir,
+            begun: SystemTime::now(),
+            store,
+        }
+    }
+
+    /// Time passes. A database has a clock that no test can move, so there everything gets older instead.
+    pub(crate) fn pass(&self, duration: Duration) {
+        self.clock.pass(duration);
+        if let Store::Database(database, _) = &self.store {
+            let millis = duration.as_millis();
+            database.sql(&format!(
+                "UPDATE linkspan.logs SET until = until - {millis} * interval '1 ms';
+                 UPDATE linkspan.sessions SET created_at = created_at - {millis}, active_at = active_at - {millis};
+                 UPDATE linkspan.runs SET started_at = started_at - {millis}, ended_at = ended_at - {millis};
+                 UPDATE linkspan.asks SET at = at - {millis};
+                 UPDATE linkspan.commands SET at = at - {millis}, done_at = done_at - {millis} * interval '1 ms'"
+            ));
+        }
+    }
+
+    /// The clock of this machine is set, and no time passes. That of a database is another one.
+    pub(crate) fn set_wall(&self, now: Timestamp) {
+        self.clock.set_wall(now);
+    }
+
+    /// The shortest time that is longer than a test takes, in the engine's own time.
+    pub(crate) fn moment(&self) -> Duration {
+        match &self.store {
+            Store::Memory | Store::File(_) => Duration::from_millis(1),
+            Store::Database(..) => TTL / 2,
+        }
+    }
+
+    /// The time `expected` as this engine has it. A database has its own, which lies between the begin of the
+    /// test and now, as much earlier as time has passed since; `found` is taken when that is so.
+    pub(crate) fn time(&self, expected: Timestamp, found: Timestamp) -> Timestamp {
+        let Store::Database(..) = &self.store else {
+            return expected;
+        };
+        let age = self.clock.now().millis() - expected.millis();
+        let earliest = Timestamp::from(self.begun).millis() - age;
+        let latest = Timestamp::from(SystemTime::now()).millis() - age;
+        match (earliest..=latest).contains(&found.millis()) {
+            true => found,
+            false => expected,
         }
     }
 
@@ -66,6 +155,7 @@ impl Harness {
 
     pub(crate) async fn create(&self, id: &str) -> Session {
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(id.to_owned()),
             engine: "claude".to_owned(),
             cwd: None,
@@ -92,10 +182,7 @@ impl Harness {
     ) -> Result<()> {
         let entries = entries(lease, first, bodies);
         let n_entries = entries.len() as u64;
-        let batch = Batch {
-            entries,
-            done: Vec::new(),
-        };
+        let batch = Batch::new(entries);
         let range = self.journal.append(lease, batch).await?;
         assert_eq!(range, first..first + n_entries);
         Ok(())
@@ -110,6 +197,17 @@ impl Harness {
     pub(crate) async fn find(&self, session: &str) -> Session {
         let session = SessionId::new(session);
         self.journal.find_session(&session).await.unwrap().unwrap()
+    }
+}
+
+/// Opening a journal is not tried again by itself.
+async fn open(url: &str, cut: Option<Truncate>) -> Postgres {
+    loop {
+        match Postgres::open(database::config(url).with_cut(cut)).await {
+            Ok(journal) => return journal,
+            Err(Fault::Lost | Fault::Io(_)) => (),
+            Err(fault) => panic!("{fault:?}"),
+        }
     }
 }
 

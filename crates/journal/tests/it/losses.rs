@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use journal::{
     Batch, CommandBody, Config, Error, Fault, Journal, LostData, LostSession, ManualClock,
-    NewSession, OpenNote, Owner, Retention, Session, SessionQuery, Sqlite, Takeover,
+    NewSession, OpenNote, Owner, Retention, Session, SessionQuery, Sqlite, Takeover, WriteId,
 };
 use model::SessionId;
 
@@ -35,6 +35,7 @@ async fn open(path: &Path) -> (Result<Sqlite, Fault>, Vec<OpenNote>) {
 
 async fn add(journal: &Sqlite, id: &str, n_events: usize) -> Result<(), Error> {
     let new = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: "claude".to_owned(),
         cwd: None,
@@ -45,13 +46,10 @@ async fn add(journal: &Sqlite, id: &str, n_events: usize) -> Result<(), Error> {
     let owner = Owner::new("owner");
     let lease = journal.acquire(&id, &owner, TTL, Takeover::Lapsed).await?;
     let bodies = std::iter::repeat_with(|| note("x")).take(n_events);
-    let batch = Batch {
-        entries: entries(&lease, 1, bodies.collect()),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(&lease, 1, bodies.collect()));
     journal.append(&lease, batch).await?;
     let prompt = CommandBody::Prompt(Bytes::from_static(b"p"));
-    journal.command(&id, prompt).await?;
+    journal.command(&id, WriteId::new(), prompt).await?;
     journal.release(&lease).await
 }
 

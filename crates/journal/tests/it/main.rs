@@ -6,14 +6,19 @@
 )]
 
 mod conformance;
+mod connections;
 #[cfg(unix)]
 mod crash;
 #[cfg(unix)]
 mod damage;
+mod database;
 mod harness;
 #[cfg(unix)]
 mod losses;
+mod partition;
+mod postgres;
 mod properties;
+mod proxy;
 #[cfg(unix)]
 mod repair;
 #[cfg(unix)]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use journal::{
-    CommandBody, Damage, DamagedRow, Fault, Journal, Owner, Session, SessionQuery, Sqlite, Takeover,
+    CommandBody, Damage, DamagedRow, Fault, Journal, Owner, Session, SessionQuery, Sqlite,
+    Takeover, WriteId,
 };
 use model::SessionId;
 
@@ -45,7 +46,7 @@ async fn an_undamaged_store_is_reported_as_such() {
     assert!(files(&disk.path) == before, "looking changes nothing");
     assert!(report.is_whole(), "{report:?}");
     assert_eq!((report.sessions, report.events), (3, 42));
-    assert_eq!((report.version, report.known), (3, 3));
+    assert_eq!((report.version, report.known), (5, 5));
     assert_eq!(report.missing, Some(vec![]));
     let length = |suffix: &str| {
         let path = format!("{}{suffix}", disk.path.display());
@@ -77,7 +78,7 @@ async fn what_is_whole_is_saved_and_the_old_store_is_kept() {
         read(&journal, "s3").await,
     ];
     let runs = journal.runs(&SessionId::new("s1"), None, 9).await.unwrap();
-    let asks = journal.asks().await.unwrap();
+    let asks = journal.asks(None).await.unwrap();
     drop(journal);
     disk.alter(
         "UPDATE events SET line = replace(line, 's1', 's9') WHERE key IN (1 << 36 | 4, 1 << 36 | 5);
@@ -154,7 +155,7 @@ async fn what_is_whole_is_saved_and_the_old_store_is_kept() {
     }
     let s1 = SessionId::new("s1");
     assert_eq!(journal.runs(&s1, None, 9).await.unwrap(), runs);
-    assert_eq!(journal.asks().await.unwrap(), asks);
+    assert_eq!(journal.asks(None).await.unwrap(), asks);
     let s3 = SessionId::new("s3");
     let orders = journal.commands(&s3, 0).await.unwrap();
     let two = CommandBody::Prompt(Bytes::from_static(b"two"));
@@ -165,7 +166,13 @@ async fn what_is_whole_is_saved_and_the_old_store_is_kept() {
             .collect::<Vec<_>>(),
         [(2, &two)]
     );
-    assert_eq!(journal.command(&s3, two.clone()).await.unwrap(), 3);
+    assert_eq!(
+        journal
+            .command(&s3, WriteId::new(), two.clone())
+            .await
+            .unwrap(),
+        3
+    );
     // Leases of before do not pass, and new ones are given.
     let owner = Owner::new("owner");
     let lease = journal.acquire(&s1, &owner, TTL, Takeover::Lapsed).await;
@@ -177,7 +184,7 @@ async fn a_store_in_use_is_not_repaired() {
     let disk = Disk::new(1, 4).await;
     disk.alter("UPDATE runs SET outcome = 'failed'");
     let journal = disk.open().await;
-    journal.pending().await.unwrap();
+    journal.pending(None).await.unwrap();
     let before = fs::read(&disk.path).unwrap();
     let refused = Sqlite::repair(&disk.path);
     assert!(matches!(refused, Err(Fault::InUse)), "{refused:?}");

@@ -34,10 +34,7 @@ async fn append_own(journal: &Sqlite, lease: &Lease, seq: u64, body: Body<'_>) {
         origin: Origin::Linkspan,
         ..event(lease, seq, body)
     };
-    let batch = Batch {
-        entries: vec![Entry::of(&own, None).unwrap()],
-        done: vec![],
-    };
+    let batch = Batch::new(vec![Entry::of(&own, None).unwrap()]);
     journal.append(lease, batch).await.unwrap();
 }
 

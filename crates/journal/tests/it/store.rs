@@ -38,6 +38,7 @@ async fn lease(journal: &Sqlite, owner: &str) -> Result<Lease, Error> {
 
 async fn create(journal: &Sqlite) {
     let session = NewSession {
+        home: journal::Node::default(),
         id: SessionId::new("s"),
         engine: "claude".to_owned(),
         cwd: None,
@@ -49,11 +50,24 @@ async fn create(journal: &Sqlite) {
 
 async fn append(journal: &Sqlite, lease: &Lease, first: u64, n_events: usize) {
     let bodies = std::iter::repeat_with(|| note("x")).take(n_events);
-    let batch = Batch {
-        entries: entries(lease, first, bodies.collect()),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(lease, first, bodies.collect()));
     journal.append(lease, batch).await.unwrap();
+}
+
+/// Monotonic time begins again with a boot, and no owner has outlived it.
+#[tokio::test]
+async fn a_restart_of_the_machine_ends_every_lease() {
+    let (_dir, path) = place();
+    let clock = Arc::new(ManualClock::new(START));
+    let config = Config {
+        clock: Arc::clone(&clock) as _,
+        cut: None,
+    };
+    let journal = Sqlite::open(&path, config).await.unwrap();
+    create(&journal).await;
+    lease(&journal, "owner").await.unwrap();
+    clock.reboot("second boot");
+    lease(&journal, "other").await.unwrap();
 }
 
 #[tokio::test]
@@ -84,6 +98,7 @@ async fn what_was_begun_is_stored_when_the_journal_is_dropped() {
     let journal = open(&path).await.unwrap();
     for n in 0..50 {
         let mut create = journal.create(NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(format!("s{n}")),
             engine: "claude".to_owned(),
             cwd: None,
@@ -128,7 +143,7 @@ async fn a_store_of_a_later_version_is_left_alone() {
         open(&path).await,
         Err(Fault::Newer {
             found: 99,
-            known: 3
+            known: 5
         })
     ));
 }
@@ -173,10 +188,7 @@ async fn of_two_programs_on_one_store_one_owns_a_session() {
     let second = lease(&two, "two").await.unwrap();
     assert_eq!(second.head, 2);
     append(&two, &second, 3, 1).await;
-    let batch = Batch {
-        entries: entries(&first, 4, vec![note("late")]),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(&first, 4, vec![note("late")]));
     let late = one.append(&first, batch).await;
     assert!(matches!(late, Err(Error::Fenced { .. })));
 }
@@ -242,10 +254,7 @@ async fn space_is_given_back_when_sessions_are_removed() {
     // More pages than are given back in one step.
     let text = "x".repeat(4000);
     let bodies = std::iter::repeat_with(|| note(&text)).take(1200);
-    let batch = Batch {
-        entries: entries(&first, 1, bodies.collect()),
-        done: vec![],
-    };
+    let batch = Batch::new(entries(&first, 1, bodies.collect()));
     journal.append(&first, batch).await.unwrap();
     journal.release(&first).await.unwrap();
     let all = journal::Retention {

@@ -34,6 +34,7 @@ impl TwoPrograms {
         };
         let (ours, theirs) = (open().await, open().await);
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new("s"),
             engine: "claude".to_owned(),
             cwd: None,
@@ -69,7 +70,7 @@ impl TwoPrograms {
             .map(entry)
             .collect();
         let done = Vec::new();
-        let batch = Batch { entries, done };
+        let batch = Batch::new(entries).with_done(done);
         journal.append(&lease, batch).await.unwrap();
         journal.release(&lease).await.unwrap();
         lease.head + n_events

@@ -60,7 +60,7 @@ async fn a_store_of_the_first_version_gets_its_checksums() {
     let session = journal.find_native(&SessionId::new("n")).await.unwrap();
     assert_eq!(session.unwrap().title.as_deref(), Some("title"));
     assert_eq!(journal.runs(&id, None, 9).await.unwrap().len(), 1);
-    assert_eq!(journal.asks().await.unwrap().len(), 1);
+    assert_eq!(journal.asks(None).await.unwrap().len(), 1);
     let orders = journal.commands(&id, 0).await.unwrap();
     assert_eq!(
         orders[0].order,

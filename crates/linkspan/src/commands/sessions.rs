@@ -106,6 +106,7 @@ async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
 
 fn query(args: &SessionsArgs) -> SessionQuery {
     SessionQuery {
+        home: None,
         engine: args.engine.clone(),
         text: args.text.clone().or_else(|| args.word.clone()),
         state: args.state,

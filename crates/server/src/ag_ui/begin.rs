@@ -96,7 +96,7 @@ impl AgUi {
     }
 
     async fn is_asking(&self, session: &SessionId<'_>) -> Result<bool> {
-        for ask in self.hub.journal().asks().await? {
+        for ask in self.hub.journal().asks(None).await? {
             if ask.session == *session && self.hub.is_waiting(session, ask.seq).await? {
                 return Ok(true);
             }

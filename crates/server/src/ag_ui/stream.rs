@@ -304,7 +304,7 @@ impl RunStream {
 
     /// One interrupt for all asks that wait now: AG-UI ends the run with it.
     async fn interrupt(&mut self, ask: &Ask<'_>, seq: u64, out: &mut Vec<u8>) {
-        let asks = self.hub.journal().asks().await.unwrap_or_default();
+        let asks = self.hub.journal().asks(None).await.unwrap_or_default();
         let mut others = Vec::new();
         for other in &asks {
             if other.session == self.session

@@ -53,7 +53,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 
 /// The asks of all sessions that wait.
 pub(crate) async fn open(app: &App) -> Result<AskList> {
-    let asks = app.hub.journal().asks().await?;
+    let asks = app.hub.journal().asks(None).await?;
     let asks = asks.iter().map(|it| AskView::new(app, it)).collect();
     Ok(AskList { asks })
 }

@@ -172,6 +172,7 @@ pub(crate) async fn page(app: &App, params: ListParams) -> Result<SessionPage> {
     };
     let some = |it: Option<String>| it.filter(|it| !it.is_empty());
     let query = SessionQuery {
+        home: None,
         engine: some(params.engine),
         text: some(params.text),
         state,

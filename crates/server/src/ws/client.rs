@@ -249,7 +249,7 @@ impl<T: Transport> Client<T> {
         if !self.subscriptions.shows_asks() {
             return Ok(());
         }
-        match self.app.hub.journal().asks().await {
+        match self.app.hub.journal().asks(None).await {
             Ok(asks) => {
                 let messages = self.subscriptions.waiting(&asks, session);
                 self.transport.write(messages).await

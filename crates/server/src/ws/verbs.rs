@@ -283,7 +283,7 @@ async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Value> 
     let journal = app.hub.journal();
     let listing = journal.list(SessionQuery::default(), None, 1).await?;
     let last = listing.sessions.first().map(|it| it.id.to_string());
-    let running = journal.open_runs().await?.len();
+    let running = journal.open_runs(None).await?.len();
     Ok(json!({
         "bind": app.bind, "version": env!("CARGO_PKG_VERSION"),
         "provider": app.bridge.provider(caller), "running": running,

@@ -72,6 +72,7 @@ async fn one_socket_follows_sixty_four_sessions() {
     for n in 0..65 {
         let id = format!("s{n}");
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(id.clone()),
             engine: "claude".to_owned(),
             cwd: None,

@@ -2,7 +2,7 @@
 //! verdict only where the machine was quiet enough for one.
 
 use super::{EventFormat, Load, Rates, ServeOptions, StreamSample, contenders::ServeContender};
-use crate::bench::table::{MAX_STEAL, align, goal, is_sure, median, range};
+use crate::bench::table::{MAX_STEAL, align, beside_bare, goal, is_sure, median, range};
 
 /// How much more it may cost with ten times the clients: caches and luck, but no growth.
 const MAX_GROWTH: f64 = 1.3;
@@ -10,8 +10,6 @@ const MAX_GROWTH: f64 = 1.3;
 const MAX_LAG_MILLIS: f64 = 1000.0;
 const MAX_ALONE_KILOBYTES: f64 = 25.0 * 1024.0;
 const MAX_CLIENT_KILOBYTES: f64 = 64.0;
-/// What has to be left of the rate of a bare loop.
-const MIN_OF_BARE: f64 = 0.6;
 
 /// The rounds of one contender under one load.
 struct ServeRow<'a>(&'a [StreamSample]);
@@ -199,39 +197,9 @@ pub(super) fn journal(rates: &[Rates], steal: f64) -> String {
         "\nevents of 1 KB a second into the journal, each append durable, {rounds} rounds, {:.1} % stolen\n\n",
         100.0 * steal
     );
-    let header = [
-        "events an append",
-        "bare loop",
-        "range",
-        "journal",
-        "range",
-        "of bare",
-        "goal",
-    ];
-    let mut cells = vec![header.map(str::to_owned)];
-    for it in rates {
-        let ratio = median(
-            it.journal
-                .iter()
-                .zip(&it.bare)
-                .map(|(ours, bare)| ours / bare),
-        );
-        let is_sure = steal <= MAX_STEAL && is_sure(&it.journal) && is_sure(&it.bare);
-        let whole = |rates: &[f64]| {
-            let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = rates.iter().copied().fold(0.0, f64::max);
-            format!("{low:.0}–{high:.0}")
-        };
-        cells.push([
-            it.batch.to_string(),
-            format!("{:.0}", median(it.bare.iter().copied())),
-            whole(&it.bare),
-            format!("{:.0}", median(it.journal.iter().copied())),
-            whole(&it.journal),
-            format!("{:.0} %", 100.0 * ratio),
-            goal("≥ 60 %", is_sure, ratio >= MIN_OF_BARE),
-        ]);
-    }
-    align(&mut text, &cells);
+    let rows = rates
+        .iter()
+        .map(|it| (it.batch, &it.bare[..], &it.journal[..]));
+    beside_bare(&mut text, "events an append", rows, steal);
     text
 }

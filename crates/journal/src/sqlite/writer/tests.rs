@@ -59,6 +59,7 @@ impl Disk {
 fn create(id: &'static str, length: usize) -> (Box<dyn Job>, Answer) {
     job(move |conn, _| {
         let new = NewSession {
+            home: crate::Node::default(),
             id: SessionId::new(id),
             engine: "claude".to_owned(),
             cwd: None,

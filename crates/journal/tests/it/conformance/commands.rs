@@ -1,8 +1,11 @@
 //! Commands wait for the owner, in order, until it marks them as done.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use journal::{
-    Batch, Command, CommandBody, Enqueued, Entry, Error, NewSession, PromptTarget, State,
+    Batch, Command, CommandBody, CommandStatus, Enqueued, Entry, Error, NewSession, PromptTarget,
+    Retention, State, WriteId,
 };
 use model::{Origin, SessionId};
 
@@ -16,6 +19,7 @@ for_every_engine!(
     a_queue_has_an_end,
     a_session_and_its_first_prompt_are_made_together,
     an_overview_is_a_consistent_snapshot,
+    who_gave_a_command_is_told_what_became_of_it,
 );
 
 fn prompt(text: &'static str) -> CommandBody {
@@ -35,13 +39,14 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
     for (number, order) in (1..).zip(orders) {
         let given = harness
             .journal
-            .command(session, order.clone())
+            .command(session, WriteId::new(), order.clone())
             .await
             .unwrap();
         assert_eq!(given, number);
+        let stored = harness.journal.commands(session, number - 1).await.unwrap();
         commands.push(Command {
             number,
-            at: START,
+            at: harness.time(START, stored[0].at),
             order,
         });
     }
@@ -49,7 +54,7 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
         harness.journal.commands(session, 0).await.unwrap(),
         commands
     );
-    let pending = harness.journal.pending().await.unwrap();
+    let pending = harness.journal.pending(None).await.unwrap();
     assert_eq!(pending, std::slice::from_ref(session));
     assert_eq!(
         harness.journal.commands(session, 2).await.unwrap(),
@@ -57,24 +62,21 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
     );
 
     // The abort is done before the prompt in front of it, together with what it caused.
-    let batch = Batch {
-        entries: entries(&lease, 1, vec![note("aborted")]),
-        done: vec![2],
-    };
+    let batch = Batch::new(entries(&lease, 1, vec![note("aborted")])).with_done(vec![2]);
     harness.journal.append(&lease, batch).await.unwrap();
     commands.remove(1);
     assert_eq!(
         harness.journal.commands(session, 0).await.unwrap(),
         commands
     );
-    let number = harness.journal.command(session, prompt("four")).await;
+    let number = harness
+        .journal
+        .command(session, WriteId::new(), prompt("four"))
+        .await;
     assert_eq!(number.unwrap(), 4);
-    let batch = Batch {
-        entries: Vec::new(),
-        done: vec![1, 3, 4],
-    };
+    let batch = Batch::new(Vec::new()).with_done(vec![1, 3, 4]);
     harness.journal.append(&lease, batch).await.unwrap();
-    assert_eq!(harness.journal.pending().await.unwrap(), []);
+    assert_eq!(harness.journal.pending(None).await.unwrap(), []);
 }
 
 async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {
@@ -82,15 +84,12 @@ async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {
     let old = harness.lease("s").await;
     harness
         .journal
-        .command(&old.session, prompt("x"))
+        .command(&old.session, WriteId::new(), prompt("x"))
         .await
         .unwrap();
-    harness.clock.pass(TTL);
+    harness.pass(TTL);
     harness.acquire("s", "other").await.unwrap();
-    let batch = Batch {
-        entries: vec![],
-        done: vec![1],
-    };
+    let batch = Batch::new(vec![]).with_done(vec![1]);
     assert!(matches!(
         harness.journal.append(&old, batch).await,
         Err(Error::Fenced { .. })
@@ -112,21 +111,18 @@ async fn the_next_owner_gets_what_was_not_done(engine: Engine) {
     harness.create("s").await;
     harness
         .journal
-        .command(&session, prompt("before"))
+        .command(&session, WriteId::new(), prompt("before"))
         .await
         .unwrap();
     let dead = harness.acquire("s", "one").await.unwrap();
     harness
         .journal
-        .command(&session, prompt("under"))
+        .command(&session, WriteId::new(), prompt("under"))
         .await
         .unwrap();
-    let batch = Batch {
-        entries: entries(&dead, 1, vec![note("did the first")]),
-        done: vec![1],
-    };
+    let batch = Batch::new(entries(&dead, 1, vec![note("did the first")])).with_done(vec![1]);
     harness.journal.append(&dead, batch).await.unwrap();
-    harness.clock.pass(TTL);
+    harness.pass(TTL);
     harness.acquire("s", "two").await.unwrap();
     let commands = harness.journal.commands(&session, 0).await.unwrap();
     let orders: Vec<_> = commands
@@ -143,7 +139,11 @@ async fn a_queue_has_an_end(engine: Engine) {
     for _ in 0..1001 {
         let journal = harness.journal.clone();
         let session = SessionId::new("s");
-        tasks.spawn(async move { journal.command(&session, prompt("again")).await });
+        tasks.spawn(async move {
+            journal
+                .command(&session, WriteId::new(), prompt("again"))
+                .await
+        });
     }
     let answers = tasks.join_all().await;
     let refused: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
@@ -153,13 +153,17 @@ async fn a_queue_has_an_end(engine: Engine) {
     );
     let unknown = SessionId::new("unknown");
     assert!(matches!(
-        harness.journal.command(&unknown, prompt("x")).await,
+        harness
+            .journal
+            .command(&unknown, WriteId::new(), prompt("x"))
+            .await,
         Err(Error::NoSession { .. })
     ));
 }
 
 fn new(id: &str) -> NewSession {
     NewSession {
+        home: journal::Node::default(),
         id: SessionId::new(id.to_owned()),
         engine: "claude".to_owned(),
         cwd: None,
@@ -172,7 +176,7 @@ async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
     let harness = Harness::new(engine).await;
     let enqueue = async |home| {
         let prompt = Bytes::from_static(b"go");
-        harness.journal.enqueue(home, prompt).await
+        harness.journal.enqueue(home, WriteId::new(), prompt).await
     };
     let placed = |number, position| Enqueued { number, position };
     let session = SessionId::new("s");
@@ -218,15 +222,12 @@ async fn an_overview_is_a_consistent_snapshot(engine: Engine) {
     let session = &lease.session;
     harness
         .journal
-        .command(session, prompt("one"))
+        .command(session, WriteId::new(), prompt("one"))
         .await
         .unwrap();
     let mut begun = event(&lease, 1, started());
     begun.origin = Origin::Linkspan;
-    let batch = Batch {
-        entries: vec![Entry::of(&begun, None).unwrap()],
-        done: vec![1],
-    };
+    let batch = Batch::new(vec![Entry::of(&begun, None).unwrap()]).with_done(vec![1]);
     harness.journal.append(&lease, batch).await.unwrap();
     let look = async || {
         harness
@@ -244,4 +245,45 @@ async fn an_overview_is_a_consistent_snapshot(engine: Engine) {
     assert_eq!(look().await.session.state, State::Running);
     let unknown = SessionId::new("unknown");
     assert_eq!(harness.journal.overview(&unknown, 1).await.unwrap(), None);
+}
+
+async fn who_gave_a_command_is_told_what_became_of_it(engine: Engine) {
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    let (session, journal) = (&lease.session, &harness.journal);
+    let ids = [WriteId::new(), WriteId::new(), WriteId::new()];
+    for id in ids {
+        journal.command(session, id, prompt("x")).await.unwrap();
+    }
+    let status = |number, is_done, reply: Option<&'static [u8]>| {
+        let reply = reply.map(Bytes::from_static);
+        Some(CommandStatus {
+            number,
+            is_done,
+            reply,
+        })
+    };
+    let batch = Batch::new(vec![])
+        .with_done(vec![1])
+        .with_reply(2, Bytes::from_static(b"\0reply"));
+    // Its answer is lost, and it is sent again.
+    for _ in 0..2 {
+        journal.append(&lease, batch.clone()).await.unwrap();
+    }
+    let mut found = Vec::new();
+    for id in ids.into_iter().chain([WriteId::new()]) {
+        found.push(journal.find_command(id).await.unwrap());
+    }
+    let expected = [
+        status(1, true, None),
+        status(2, true, Some(b"\0reply")),
+        status(3, false, None),
+        None,
+    ];
+    assert_eq!(found, expected);
+    // Nobody asks after a day.
+    harness.pass(Duration::from_secs(25 * 3600));
+    journal.retain(Retention::default()).await.unwrap();
+    assert_eq!(journal.find_command(ids[1]).await.unwrap(), None);
+    assert_eq!(journal.find_command(ids[2]).await.unwrap(), expected[2]);
 }

@@ -32,14 +32,13 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
     let first = Entry::of(&first, None).unwrap();
     let second = Entry::of(&event(&lease, 2, note("bell \u{7} and ünïcode")), None).unwrap();
     let lines = [first.line(), second.line()];
-    let batch = Batch {
-        entries: vec![first, second],
-        done: vec![],
-    };
+    let batch = Batch::new(vec![first, second]);
     assert_eq!(harness.journal.append(&lease, batch).await.unwrap(), 1..3);
     let [first, second] = lines;
+    let page = harness.read("s").await;
+    let at = harness.time(START, page.events[1].at);
     assert_eq!(
-        harness.read("s").await,
+        page,
         Page {
             events: vec![
                 Stored {
@@ -52,7 +51,7 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
                 },
                 Stored {
                     seq: 2,
-                    at: START,
+                    at,
                     kind: BodyKind::NoticeRaised,
                     line: second,
                     cut: 0,
@@ -90,10 +89,7 @@ async fn a_batch_is_taken_whole_or_not_at_all(engine: Engine) {
     ));
     let mut gap = entries(&lease, 1, vec![started(), note("x")]);
     gap.extend(entries(&lease, 4, vec![note("y")]));
-    let batch = Batch {
-        entries: gap,
-        done: vec![],
-    };
+    let batch = Batch::new(gap);
     assert!(matches!(
         harness.journal.append(&lease, batch).await,
         Err(Error::OutOfOrder {
@@ -103,7 +99,7 @@ async fn a_batch_is_taken_whole_or_not_at_all(engine: Engine) {
         })
     ));
     assert_eq!(harness.find("s").await, before);
-    assert_eq!(harness.journal.open_runs().await.unwrap(), []);
+    assert_eq!(harness.journal.open_runs(None).await.unwrap(), []);
     harness.append(&lease, 1, vec![started()]).await.unwrap();
 }
 
@@ -226,10 +222,7 @@ async fn frames_are_kept_beside_the_event_they_came_with(engine: Engine) {
     entries.push(with_frame(&lease, 2, b"not \xFF JSON"));
     entries.push(with_frame(&lease, 3, b""));
     let bytes: usize = entries.iter().map(|it| it.line().len()).sum();
-    let batch = Batch {
-        entries,
-        done: vec![],
-    };
+    let batch = Batch::new(entries);
     harness.journal.append(&lease, batch).await.unwrap();
     let frame = |seq, bytes| StoredFrame {
         seq,
@@ -265,10 +258,7 @@ async fn appends_of_many_sessions_at_once_all_arrive(engine: Engine) {
         tasks.spawn(async move {
             for first in (1..40).step_by(3) {
                 let bodies = vec![note("a"), note("b"), note("c")];
-                let batch = Batch {
-                    entries: entries(&lease, first, bodies),
-                    done: vec![],
-                };
+                let batch = Batch::new(entries(&lease, first, bodies));
                 journal.append(&lease, batch).await.unwrap();
             }
         });

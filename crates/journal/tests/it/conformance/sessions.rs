@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journal::{Error, ListCursor, NewSession, Parent, Session, SessionQuery, State};
+use journal::{Error, ListCursor, NewSession, Node, Parent, Session, SessionQuery, State};
 use model::{Binding, Outcome, SessionId};
 
 use super::for_every_engine;
@@ -23,20 +23,23 @@ for_every_engine!(
 async fn a_session_is_made_once(engine: Engine) {
     let harness = Harness::new(engine).await;
     let new = NewSession {
+        home: Node::default(),
         id: SessionId::new("s"),
         engine: "codex".to_owned(),
         cwd: Some("/home/ann/shop".to_owned()),
         title: Some("Mend the till".to_owned()),
         parent: None,
     };
+    let made = harness.journal.create(new.clone()).await.unwrap();
     let session = Session {
         id: SessionId::new("s"),
+        home: Node::default(),
         engine: "codex".to_owned(),
         native: None,
         cwd: Some("/home/ann/shop".to_owned()),
         title: Some("Mend the till".to_owned()),
-        created_at: START,
-        active_at: START,
+        created_at: harness.time(START, made.created_at),
+        active_at: harness.time(START, made.active_at),
         activity: 1,
         head: 0,
         bytes: 0,
@@ -44,7 +47,7 @@ async fn a_session_is_made_once(engine: Engine) {
         queued: 0,
         parent: None,
     };
-    assert_eq!(harness.journal.create(new.clone()).await.unwrap(), session);
+    assert_eq!(made, session);
     assert_eq!(harness.find("s").await, session);
     assert!(matches!(
         harness.journal.create(new).await,
@@ -97,7 +100,7 @@ async fn a_session_is_found_by_every_native_id_it_had(engine: Engine) {
     assert_eq!(find("second").await.as_ref(), Some(&session));
     assert_eq!(find("stranger").await, None);
 
-    harness.clock.pass(Duration::from_millis(1));
+    harness.pass(Duration::from_millis(1));
     let newer = harness.lease("newer").await;
     let bodies = vec![bound("first", Binding::Resume)];
     harness.append(&newer, 1, bodies).await.unwrap();
@@ -109,7 +112,7 @@ async fn the_list_is_paged_from_the_newest(engine: Engine) {
     // Two share a moment; the id decides.
     for (id, pause) in [("a", 1), ("b", 0), ("c", 1), ("d", 1)] {
         harness.create(id).await;
-        harness.clock.pass(Duration::from_millis(pause));
+        harness.pass(Duration::from_millis(pause));
     }
     let mut pages = Vec::new();
     let mut after: Option<ListCursor> = None;
@@ -139,23 +142,24 @@ async fn list(harness: &Harness, query: SessionQuery) -> Vec<String> {
 async fn runs_move_a_session_up_and_events_do_not(engine: Engine) {
     let harness = Harness::new(engine).await;
     let lease = harness.lease("a").await;
-    harness.clock.pass(Duration::from_millis(1));
+    harness.pass(Duration::from_millis(1));
     harness.create("b").await;
-    harness.clock.pass(Duration::from_millis(1));
+    harness.pass(Duration::from_millis(1));
     harness.append(&lease, 1, vec![note("x")]).await.unwrap();
     assert_eq!(list(&harness, SessionQuery::default()).await, ["b", "a"]);
     harness.append(&lease, 2, vec![started()]).await.unwrap();
     assert_eq!(list(&harness, SessionQuery::default()).await, ["a", "b"]);
-    harness.clock.pass(Duration::from_millis(1));
+    harness.pass(Duration::from_millis(1));
     harness.create("c").await;
-    harness.clock.pass(Duration::from_millis(1));
+    harness.pass(Duration::from_millis(1));
     let bodies = vec![ended(Outcome::Completed)];
     harness.append(&lease, 3, bodies).await.unwrap();
     assert_eq!(
         list(&harness, SessionQuery::default()).await,
         ["a", "c", "b"]
     );
-    assert_eq!(harness.find("a").await.active_at, START.plus_millis(4));
+    let active_at = harness.find("a").await.active_at;
+    assert_eq!(active_at, harness.time(START.plus_millis(4), active_at));
 }
 
 async fn the_list_is_filtered(engine: Engine) {
@@ -166,6 +170,7 @@ async fn the_list_is_filtered(engine: Engine) {
         ("three", "codex", Some("100% of_it"), None),
     ] {
         let new = NewSession {
+            home: Node::default(),
             id: SessionId::new(id),
             engine: engine.to_owned(),
             cwd: cwd.map(str::to_owned),
@@ -173,7 +178,7 @@ async fn the_list_is_filtered(engine: Engine) {
             parent: None,
         };
         harness.journal.create(new).await.unwrap();
-        harness.clock.pass(Duration::from_millis(1));
+        harness.pass(Duration::from_millis(1));
     }
     let lease = harness.acquire("two", "owner").await.unwrap();
     let bodies = vec![bound("Native-7", Binding::Init), started()];
@@ -244,7 +249,7 @@ async fn the_list_stays_in_order_when_the_clock_goes_back(engine: Engine) {
     let harness = Harness::new(engine).await;
     let lease = harness.lease("a").await;
     harness.create("b").await;
-    harness.clock.set_wall(START.plus_millis(-3_600_000));
+    harness.set_wall(START.plus_millis(-3_600_000));
     harness.create("c").await;
     assert_eq!(
         list(&harness, SessionQuery::default()).await,
@@ -265,6 +270,7 @@ async fn a_fork_names_what_it_began_with(engine: Engine) {
         seq: 7,
     });
     let new = NewSession {
+        home: Node::default(),
         id: SessionId::new("fork"),
         engine: "claude".to_owned(),
         cwd: None,

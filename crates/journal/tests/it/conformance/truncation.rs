@@ -32,10 +32,7 @@ async fn what_is_cut_is_marked_and_still_an_event(engine: Engine) {
     )
     .unwrap();
     let length = entry.line().len() as u64;
-    let batch = Batch {
-        entries: vec![entry],
-        done: vec![],
-    };
+    let batch = Batch::new(vec![entry]);
     harness.journal.append(&lease, batch).await.unwrap();
 
     let stored = harness.read("s").await.events.remove(0);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use journal::{CommandBody, Scope};
+use journal::{CommandBody, Scope, WriteId};
 use model::SessionId;
 use tokio::time::timeout;
 
@@ -57,7 +57,11 @@ async fn a_command_is_hinted(engine: Engine) {
     let mut watch = harness.journal.watch(Scope::Session(session.clone()));
     assert!(watch.changed().await);
     let order = CommandBody::Abort(Bytes::new());
-    harness.journal.command(&session, order).await.unwrap();
+    harness
+        .journal
+        .command(&session, WriteId::new(), order)
+        .await
+        .unwrap();
     assert!(watch.changed().await);
     assert_eq!(
         harness.journal.commands(&session, 0).await.unwrap().len(),
@@ -77,7 +81,11 @@ async fn a_watcher_of_commands_is_not_woken_by_events(engine: Engine) {
     assert!(all.changed().await);
     assert!(timeout(QUIET, watch.changed()).await.is_err());
     let order = CommandBody::Abort(Bytes::new());
-    harness.journal.command(&session, order).await.unwrap();
+    harness
+        .journal
+        .command(&session, WriteId::new(), order)
+        .await
+        .unwrap();
     assert!(watch.changed().await);
     harness.journal.release(&lease).await.unwrap();
     assert!(watch.changed().await);

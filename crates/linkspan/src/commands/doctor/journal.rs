@@ -45,6 +45,7 @@ fn unusable(path: &Path, fault: &Fault) -> Finding {
         Fault::Full
         | Fault::ReadOnly
         | Fault::Busy
+        | Fault::Lost
         | Fault::InUse
         | Fault::Gone(_)
         | Fault::Closed

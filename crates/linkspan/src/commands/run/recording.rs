@@ -136,6 +136,7 @@ async fn claim(
 ) -> journal::Result<Claim> {
     let Some(session) = find(&*journal, kept).await? else {
         let session = NewSession {
+            home: journal::Node::default(),
             id: SessionId::new(runner::new_id()),
             engine: kept.engine.clone(),
             cwd: kept

@@ -148,7 +148,11 @@ const AGENTS: &str = "the agents";
 const NPM_JUDGES: &str = "the judges of the npm package";
 
 /// What cannot be installed is an error in CI, and loudly missing elsewhere.
-pub(super) fn or_warn<T>(what: &str, installed: Result<T>, warnings: &mut Warnings) -> Result<Option<T>> {
+pub(super) fn or_warn<T>(
+    what: &str,
+    installed: Result<T>,
+    warnings: &mut Warnings,
+) -> Result<Option<T>> {
     match installed {
         Ok(it) => Ok(Some(it)),
         Err(err) if env::var("CI").is_ok_and(|it| it == "true") => {

@@ -104,6 +104,16 @@ impl Server {
         Err(Error::Silent(self.keeper.log()))
     }
 
+    /// Kills the server as a crash of it would, and starts it again; it may take seconds to recover.
+    pub fn crash(&mut self) -> Result<(), Error> {
+        Ok(self.keeper.restart()?)
+    }
+
+    /// What it has printed.
+    pub fn log(&self) -> String {
+        self.keeper.log()
+    }
+
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -248,7 +248,7 @@ async fn calls_do_not_grow_with_the_stored_sessions() {
     assert_eq!(database.sql(read), "");
 }
 
-async fn every_call(journal: &Postgres) {
+pub(crate) async fn every_call(journal: &Postgres) {
     let lease = lease(journal, "new").await;
     let session = &lease.session;
     let bodies = vec![started(), ask_opened("a"), note("x")];

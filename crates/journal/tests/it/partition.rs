@@ -16,7 +16,7 @@ use crate::database::{Database, config};
 use crate::harness::{Dice, ask_opened, ended, entries, event, everything, note, started};
 use crate::proxy::{Network, Proxy};
 
-const WRITERS: u64 = 6;
+pub(crate) const WRITERS: u64 = 6;
 const ROUNDS: u64 = 24;
 const CRASHES: usize = 3;
 
@@ -97,7 +97,7 @@ async fn nothing_is_lost_or_doubled_when_the_server_crashes() {
 }
 
 /// What writers were told is there, once and in order.
-async fn check(journal: &Postgres, written: Vec<Written>) {
+pub(crate) async fn check(journal: &Postgres, written: Vec<Written>) {
     for Written {
         session,
         lines,
@@ -184,14 +184,18 @@ async fn each_write_whose_answer_is_lost_is_done_once() {
 }
 
 /// What a writer was told is stored.
-struct Written {
+pub(crate) struct Written {
     session: SessionId<'static>,
     lines: Vec<Bytes>,
     n_commands: u64,
 }
 
 /// Appends runs, some in one batch and some in several, and leaves a command with each, until it is stopped.
-async fn write(journal: Arc<Postgres>, n: u64, is_stopped: watch::Receiver<bool>) -> Written {
+pub(crate) async fn write(
+    journal: Arc<Postgres>,
+    n: u64,
+    is_stopped: watch::Receiver<bool>,
+) -> Written {
     let session = SessionId::new(format!("s{n}"));
     let lease = begin(&journal, &session, n).await;
     let mut written = Written {

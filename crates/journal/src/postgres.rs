@@ -98,6 +98,21 @@ impl Postgres {
         })
     }
 
+    /// Makes the schema and the roles, as the owner of the database; what is there already stays.
+    pub async fn init(config: &PostgresConfig) -> Result<(), Fault> {
+        let pool = Pool::new(config.address.clone(), Directness::default(), 1);
+        let lent = pool.get().await?;
+        let client = lent.client();
+        migrate::migrate(&client).await.map_err(Error::into_fault)?;
+        client.batch_execute(migrate::ROLES).await?;
+        Ok(())
+    }
+
+    /// The statements of [`Self::init`] for an empty database, for those who want to read or run them by hand.
+    pub fn init_sql() -> String {
+        migrate::sql()
+    }
+
     /// A call that is small, as most are.
     fn call<'a, T: Send + 'a>(
         &'a self,

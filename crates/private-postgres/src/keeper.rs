@@ -1,6 +1,6 @@
 //! A program that ends with this process, however that comes, and the directory that goes with it.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -8,10 +8,23 @@ use tempfile::TempDir;
 
 use crate::{Error, checked};
 
-/// Starts a program, waits for the end of its own standard input, and then ends the program.
+/// Runs a program until the end of its own standard input. Each line there kills the program, which is started
+/// again, also when it ends by itself meanwhile.
 const SCRIPT: &str = r#"dir=$1; shift
-"$@" >"$dir/log" 2>&1 </dev/null & program=$!
-cat >/dev/null
+start() {
+    "$@" >>"$dir/log" 2>&1 </dev/null & program=$!
+}
+start "$@"
+while read -r _; do
+    kill -KILL "$program"; wait "$program"
+    start "$@"
+    # What the killed one has left may be in its way for a moment.
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        sleep 0.3
+        kill -0 "$program" 2>/dev/null && break
+        start "$@"
+    done
+done
 kill -INT "$program" && wait "$program"
 rm -rf "$dir""#;
 
@@ -77,6 +90,14 @@ impl Keeper {
         self.stdin = shell.stdin.take();
         self.shell = Some(shell);
         Ok(())
+    }
+
+    /// Kills the program and starts it again.
+    pub(crate) fn restart(&mut self) -> io::Result<()> {
+        match &mut self.stdin {
+            Some(stdin) => stdin.write_all(b"restart\n"),
+            None => Ok(()),
+        }
     }
 
     /// A command of the account.

@@ -66,7 +66,7 @@ pub struct Server {
 impl Server {
     pub fn start(sync: Sync) -> Result<Self, Error> {
         let programs = find_programs().ok_or(Error::NotInstalled)?;
-        let mut keeper = Keeper::new()?;
+        let keeper = Keeper::new()?;
         let data = keeper.dir().join("data");
         let mut initdb = keeper.command(&programs.join("initdb"));
         initdb.arg("-D").arg(&data).args(["-U", USER]);
@@ -74,9 +74,30 @@ impl Server {
         checked(&mut initdb)?;
         let rules = fs::read_to_string(data.join("pg_hba.conf"))?;
         keeper.write("data/pg_hba.conf", &format!("{GUARD}{rules}"))?;
+        Self::run(programs, keeper, sync)
+    }
+
+    /// Starts a standby of this server: it has everything that this one has, and takes no writes.
+    pub fn start_standby(&self, sync: Sync) -> Result<Self, Error> {
+        let keeper = Keeper::new()?;
+        let mut backup = keeper.command(&self.programs.join("pg_basebackup"));
+        backup.arg("-D").arg(keeper.dir().join("data"));
+        backup.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", USER]);
+        // With the settings that let it follow this one.
+        backup.args([
+            "--checkpoint=fast",
+            "--wal-method=stream",
+            "--write-recovery-conf",
+        ]);
+        checked(&mut backup)?;
+        Self::run(self.programs.clone(), keeper, sync)
+    }
+
+    /// Runs the server whose data are in the directory of the keeper.
+    fn run(programs: PathBuf, mut keeper: Keeper, sync: Sync) -> Result<Self, Error> {
         let port = free_port()?;
         let mut server = Command::new(programs.join("postgres"));
-        server.arg("-D").arg(&data);
+        server.arg("-D").arg(keeper.dir().join("data"));
         for setting in settings(keeper.dir(), port, sync) {
             server.arg("-c").arg(setting);
         }
@@ -102,6 +123,25 @@ impl Server {
             sleep(Duration::from_millis(20));
         }
         Err(Error::Silent(self.keeper.log()))
+    }
+
+    /// Kills the server as a crash of it would, and starts it again; it may take seconds to recover.
+    pub fn crash(&mut self) -> Result<(), Error> {
+        Ok(self.keeper.restart()?)
+    }
+
+    /// Kills the server for good, as the end of its machine would.
+    pub fn kill(self) -> Result<(), Error> {
+        let pid = fs::read_to_string(self.keeper.dir().join("data/postmaster.pid"))?;
+        let pid = pid.lines().next().unwrap_or_default();
+        let mut kill = self.keeper.command(Path::new("kill"));
+        checked(kill.args(["-KILL", pid]))?;
+        Ok(())
+    }
+
+    /// What it has printed.
+    pub fn log(&self) -> String {
+        self.keeper.log()
     }
 
     pub fn port(&self) -> u16 {

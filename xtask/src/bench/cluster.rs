@@ -1,13 +1,19 @@
-//! `bench cluster`: the journal in PostgreSQL beside a bare loop with the same batches.
+//! `bench cluster`: the journal in PostgreSQL beside a bare loop with the same batches, and how soon an event
+//! of one node is on another.
 //!
-//! `crates/journal/examples/cluster.rs` measures, with a server of its own that waits for its disk.
+//! `crates/journal/examples/cluster` measures, with a server of its own that waits for its disk.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::{USAGE, build, measure::Steal, print, table::beside_bare};
+use super::{
+    USAGE, build,
+    measure::Steal,
+    print,
+    table::{MAX_STEAL, beside_bare, goal},
+};
 use crate::{process::capture, report::print_line};
 
 pub(super) struct ClusterOptions {
@@ -25,6 +31,10 @@ impl ClusterOptions {
     }
 }
 
+/// The most milliseconds from a writer on one node to a follower on another.
+const MAX_MEDIAN: f64 = 15.0;
+const MAX_P99: f64 = 100.0;
+
 /// Appends a second, by round.
 #[derive(Debug, Deserialize)]
 struct ClusterRates {
@@ -33,8 +43,17 @@ struct ClusterRates {
     journal: Vec<f64>,
 }
 
+/// Milliseconds from a writer on one node to a follower on another.
+#[derive(Debug, Deserialize)]
+struct HintDelay {
+    p50: f64,
+    p99: f64,
+    max: f64,
+}
+
 pub(super) fn run(options: &ClusterOptions) -> Result<()> {
-    let mut command = Command::new(build()?.join("examples/cluster"));
+    let program = build()?.join("examples/cluster");
+    let mut command = Command::new(&program);
     command.arg(options.rounds.to_string());
     print_line("appends of 1, 16 and 64 writers");
     let steal = Steal::begin()?;
@@ -51,5 +70,22 @@ pub(super) fn run(options: &ClusterOptions) -> Result<()> {
         .iter()
         .map(|it| (it.writers, &it.bare[..], &it.journal[..]));
     beside_bare(&mut text, "writers", rows, steal);
+    text.push_str(&delay(&program)?);
     print(&text)
+}
+
+fn delay(program: &Path) -> Result<String> {
+    print_line("500 events a second from one node to another");
+    let steal = Steal::begin()?;
+    let printed = capture(Command::new(program).arg("delay"))?.stdout;
+    let HintDelay { p50, p99, max } = serde_json::from_slice(&printed)?;
+    let is_quiet = steal.share()? <= MAX_STEAL;
+    let goal = goal(
+        "≤ 15 and ≤ 100 ms",
+        is_quiet,
+        p50 <= MAX_MEDIAN && p99 <= MAX_P99,
+    );
+    Ok(format!(
+        "\nan event of one node on another: p50 {p50:.1} ms, p99 {p99:.1} ms, at most {max:.1} ms ({goal})\n"
+    ))
 }

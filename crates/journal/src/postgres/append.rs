@@ -12,7 +12,6 @@ use tokio_postgres::error::SqlState;
 use super::checksum::sum;
 use super::client::Client;
 use super::effects;
-use super::leases::fenced;
 use super::log::LogHead;
 use super::query::{Query, flight, get, number};
 use super::sessions::{Search, read_search};
@@ -156,10 +155,7 @@ async fn with_effects(
 
 /// Why nothing was appended: another owner, another number, or because it was stored before.
 async fn refused(client: &Client, lease: &Lease, batch: &Batch) -> Result<AppendedRows> {
-    let log = LogHead::read(client, &lease.session).await?;
-    if log.epoch != lease.epoch {
-        return Err(fenced(client, lease).await?);
-    }
+    let log = LogHead::fence(client, lease).await?;
     if let Some(numbers) = batch.stored_range(log.batch, log.head) {
         let stored = None;
         return Ok(AppendedRows { numbers, stored });
@@ -191,18 +187,17 @@ fn is_contiguous(entries: &[Entry]) -> bool {
 /// A name of an agent can be too long for an index.
 fn too_large(err: Error, batch: &Batch) -> Error {
     const MAX_NAME: usize = 2600;
-    match &err {
-        Error::Storage(Fault::Database(source))
-            if source
-                .downcast_ref::<tokio_postgres::Error>()
-                .and_then(tokio_postgres::Error::code)
-                .is_some_and(|it| *it == SqlState::PROGRAM_LIMIT_EXCEEDED) =>
-        {
-            let (length, limit) = (batch.length(), MAX_NAME);
-            Error::TooLarge { length, limit }
-        }
-        _ => err,
+    let state = match &err {
+        Error::Storage(Fault::Database(source)) => source
+            .downcast_ref::<tokio_postgres::Error>()
+            .and_then(tokio_postgres::Error::code),
+        _ => None,
+    };
+    if state != Some(&SqlState::PROGRAM_LIMIT_EXCEEDED) {
+        return err;
     }
+    let (length, limit) = (batch.length(), MAX_NAME);
+    Error::TooLarge { length, limit }
 }
 
 /// The columns of the rows of a batch.

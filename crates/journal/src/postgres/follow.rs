@@ -1,7 +1,7 @@
 //! What other nodes change: heard by LISTEN on a connection of its own, and found by a slow poll.
 
 use std::collections::HashMap;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -45,22 +45,27 @@ pub(super) async fn follow(
         sessions: HashMap::new(),
         changed: HashMap::new(),
     };
-    let mut listener = Listener::open(&address, &follower.hints.sender).await;
-    let mut retry_at = Instant::now() + RETRY;
+    let sender = follower.hints.sender.clone();
+    let open = |pause| Listening::begin(address.clone(), sender.clone(), pause);
+    let mut listening = open(Duration::ZERO);
     loop {
         // A pooler in transaction mode lets nobody listen.
-        directness.set_can_listen(listener.is_some());
-        let pause = if listener.is_some() { POLL } else { POLL_ALONE };
+        directness.set_can_listen(listening.is_open());
         follower.poll().await;
+        let pause = if listening.is_open() {
+            POLL
+        } else {
+            POLL_ALONE
+        };
         let poll_at = Instant::now() + pause;
+        let hints = Arc::clone(&follower.hints);
         loop {
-            let hints = Arc::clone(&follower.hints);
             tokio::select! {
-                heard = next(&mut listener) => match heard {
-                    Some(payload) if follower.hear(&payload) => (),
+                signal = listening.next() => match signal {
+                    Some(Signal::Payload(payload)) if follower.hear(&payload) => (),
                     Some(_) => break,
                     None => {
-                        listener = None;
+                        listening = open(RETRY);
                         break;
                     }
                 },
@@ -72,17 +77,42 @@ pub(super) async fn follow(
                 () = sleep_until(poll_at) => break,
             }
         }
-        if listener.is_none() && Instant::now() >= retry_at {
-            listener = Listener::open(&address, &follower.hints.sender).await;
-            retry_at = Instant::now() + RETRY;
-        }
     }
 }
 
-async fn next(listener: &mut Option<Listener>) -> Option<String> {
-    match listener {
-        Some(listener) => listener.next().await,
-        None => std::future::pending().await,
+/// The connection for notifications, which is made while the polls go on.
+enum Listening {
+    Open(Box<Listener>),
+    Opening(Pin<Box<dyn Future<Output = Option<Listener>> + Send>>),
+}
+
+enum Signal {
+    Payload(String),
+    /// From now on notifications are heard; what came before has to be polled.
+    Connected,
+}
+
+impl Listening {
+    fn begin(address: Address, sender: String, pause: Duration) -> Self {
+        Self::Opening(Box::pin(async move {
+            sleep(pause).await;
+            Listener::open(&address, &sender).await
+        }))
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+
+    /// `None` when the connection is lost, or could not be made.
+    async fn next(&mut self) -> Option<Signal> {
+        match self {
+            Self::Open(listener) => listener.next().await.map(Signal::Payload),
+            Self::Opening(opening) => {
+                *self = Self::Open(Box::new(opening.await?));
+                Some(Signal::Connected)
+            }
+        }
     }
 }
 

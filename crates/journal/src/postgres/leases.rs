@@ -72,7 +72,7 @@ pub(super) async fn renew(client: &Client, lease: &Lease, ttl: Duration) -> Resu
         .bind(millis(ttl));
     match query.row(client).await? {
         Some(_) => Ok(()),
-        None => Err(fenced(client, lease).await?),
+        None => Err(fenced(client, lease).await),
     }
 }
 
@@ -90,14 +90,13 @@ pub(super) async fn release(client: &Client, lease: &Lease) -> Result<Option<i64
     row.map(|it| get(&it, 0)).transpose()
 }
 
-/// Why a lease is worth nothing any more.
-pub(super) async fn fenced(client: &Client, lease: &Lease) -> Result<Error> {
-    let log = LogHead::read(client, &lease.session).await?;
-    Ok(Error::Fenced {
-        session: lease.session.clone(),
-        epoch: lease.epoch,
-        current: log.epoch,
-    })
+/// Why a lease was not accepted.
+pub(super) async fn fenced(client: &Client, lease: &Lease) -> Error {
+    match LogHead::fence(client, lease).await {
+        Err(err) => err,
+        // It is the right one now: another try is accepted.
+        Ok(_) => Fault::Busy.into(),
+    }
 }
 
 fn millis(ttl: Duration) -> i64 {

@@ -12,7 +12,7 @@ use super::query::{Query, bytes, cursor, get, number, optional_text};
 use crate::damage::placeholder;
 use crate::entry::{Deltas, Page, PageBudget, Read, Stored, StoredFrame};
 use crate::error::{Damage, Error, Result};
-use crate::lease::Owner;
+use crate::lease::{Lease, Owner};
 use crate::write_id::WriteId;
 
 /// Where a log stands.
@@ -38,6 +38,13 @@ impl LogHead {
             batch: get::<Option<Uuid>>(&row, 2)?.map(WriteId::from_uuid),
             owner: optional_text(&row, 3)?.map(Owner::new),
         })
+    }
+
+    /// Fails with a fence error if the lease was taken over.
+    pub(super) async fn fence(client: &Client, lease: &Lease) -> Result<Self> {
+        let log = Self::read(client, &lease.session).await?;
+        lease.check_epoch(log.epoch)?;
+        Ok(log)
     }
 }
 

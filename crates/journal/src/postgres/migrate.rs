@@ -10,6 +10,9 @@ use crate::error::{Error, Fault, Result};
 /// What takes the schema from the version of its index to the next; a released step never changes.
 const STEPS: &[&str] = &[include_str!("schema.sql")];
 
+/// Who may do what; it can be run again.
+pub(super) const ROLES: &str = include_str!("roles.sql");
+
 const KNOWN: i32 = STEPS.len() as i32;
 
 pub(super) async fn migrate(client: &Client) -> Result<()> {
@@ -46,6 +49,12 @@ async fn upgrade(client: &Client) -> Result<()> {
         execute(&format!("UPDATE linkspan.meta SET version = {KNOWN}")).await?;
     }
     execute("COMMIT").await
+}
+
+/// Everything for an empty database.
+pub(super) fn sql() -> String {
+    let steps = STEPS.concat();
+    format!("BEGIN;\n{steps}\nUPDATE linkspan.meta SET version = {KNOWN};\n\n{ROLES}COMMIT;\n")
 }
 
 /// The version of the schema, 0 when there is none. Fails when this program is too old to write it.

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
@@ -26,7 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Pool {
     address: Address,
     directness: Directness,
-    permits: Arc<Semaphore>,
+    permits: Semaphore,
     /// The last one is used first, so that the others get old.
     idle: Mutex<Vec<(Connection, Instant)>>,
 }
@@ -36,15 +36,14 @@ impl Pool {
         Self {
             address,
             directness,
-            permits: Arc::new(Semaphore::new(n_connections)),
+            permits: Semaphore::new(n_connections),
             idle: Mutex::default(),
         }
     }
 
     /// A connection for one call; waits while all are in use.
     pub(super) async fn get(&self) -> Result<Lent<'_>, Fault> {
-        let permits = Arc::clone(&self.permits);
-        let permit = permits.acquire_owned().await.map_err(|_| Fault::Closed)?;
+        let permit = self.permits.acquire().await.map_err(|_| Fault::Closed)?;
         let connection = match self.take_idle() {
             Some(connection) => connection,
             None => Connection::open(&self.address, &self.directness).await?,
@@ -78,7 +77,7 @@ impl Pool {
 pub(super) struct Lent<'a> {
     pool: &'a Pool,
     connection: Connection,
-    _permit: OwnedSemaphorePermit,
+    _permit: SemaphorePermit<'a>,
 }
 
 impl Lent<'_> {

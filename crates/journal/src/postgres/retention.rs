@@ -47,7 +47,7 @@ pub(super) async fn remove(client: &Client, lease: &Lease) -> Result<i64> {
         .bind(lease.epoch as i64);
     match query.row(client).await? {
         Some(row) => get(&row, 0),
-        None => Err(fenced(client, lease).await?),
+        None => Err(fenced(client, lease).await),
     }
 }
 

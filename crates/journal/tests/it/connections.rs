@@ -3,9 +3,12 @@
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
-use journal::{Fault, Journal, Postgres, PostgresAddress, PostgresConfig, SessionQuery};
+use journal::{Fault, Journal, Postgres, PostgresAddress, PostgresConfig, Retention, SessionQuery};
+use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
 
-use crate::database::Database;
+use crate::database::{Database, config};
+use crate::postgres::every_call;
 
 const PASSWORD: &str = "correct horse";
 
@@ -119,4 +122,70 @@ async fn a_database_that_is_not_there_is_said_at_once() {
     let fault = opened.unwrap_err();
     assert!(matches!(fault, Fault::Io(_)), "{fault:?}");
     assert!(!words(&fault).contains("secret"));
+}
+
+/// The statements for people to run make what `init` makes, and nodes have the rights that they need and no more.
+#[tokio::test]
+async fn a_node_writes_rows_and_changes_nothing_else() {
+    if !Database::is_installed() {
+        return;
+    }
+    let by_program = Database::to_spoil();
+    by_program.sql("DROP SCHEMA linkspan CASCADE");
+    for _ in 0..2 {
+        Postgres::init(&config(&by_program.url())).await.unwrap();
+    }
+    let by_hand = Database::to_spoil();
+    by_hand.sql("DROP SCHEMA linkspan CASCADE");
+    by_hand.sql(&Postgres::init_sql());
+    let columns = "SELECT table_name, column_name, data_type FROM information_schema.columns
+        WHERE table_schema = 'linkspan' ORDER BY 1, 2";
+    assert_eq!(by_program.sql(columns), by_hand.sql(columns));
+
+    let url = by_hand.url();
+    let node = url.replace("linkspan@", "linkspan_node@");
+    let journal = Postgres::open(config(&node)).await.unwrap();
+    every_call(&journal).await;
+    journal.retain(Retention::default()).await.unwrap();
+    let reader = url.replace("linkspan@", "linkspan_reader@");
+    let refused = [
+        (&node, "TRUNCATE linkspan.events"),
+        (&node, "DROP TABLE linkspan.events"),
+        (&node, "CREATE TABLE linkspan.other ()"),
+        (&node, "UPDATE linkspan.meta SET compatible = 9"),
+        (&reader, "DELETE FROM linkspan.sessions"),
+        (&reader, "SELECT * FROM linkspan.tokens"),
+    ];
+    for (url, sql) in refused {
+        let err = execute(url, sql).await.unwrap_err();
+        assert_eq!(err.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{sql}");
+    }
+    execute(&reader, "SELECT * FROM linkspan.lines")
+        .await
+        .unwrap();
+}
+
+async fn execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let done = async {
+        let done = client.batch_execute(sql).await;
+        drop(client);
+        done
+    };
+    tokio::join!(done, connection).0
+}
+
+/// Of several hosts the first that takes writes is used.
+#[tokio::test]
+async fn a_host_that_does_not_answer_is_passed_over() {
+    if !Database::is_installed() {
+        return;
+    }
+    let database = Database::new();
+    // Nobody listens on this port.
+    let url = database
+        .url()
+        .replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1");
+    let journal = Postgres::open(config(&url)).await.unwrap();
+    every_call(&journal).await;
 }

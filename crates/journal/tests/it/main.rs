@@ -12,6 +12,7 @@ mod crash;
 #[cfg(unix)]
 mod damage;
 mod database;
+mod failover;
 mod harness;
 #[cfg(unix)]
 mod losses;

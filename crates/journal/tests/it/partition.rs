@@ -9,14 +9,16 @@ use journal::{
     Postgres, PromptTarget, Removed, Reply, Retention, Takeover, WriteId,
 };
 use model::{Body, Outcome, RunId, SessionId};
+use private_postgres::{Server, Sync};
 use tokio::sync::watch;
 
 use crate::database::{Database, config};
 use crate::harness::{Dice, ask_opened, ended, entries, event, everything, note, started};
 use crate::proxy::{Network, Proxy};
 
-const WRITERS: u64 = 6;
+pub(crate) const WRITERS: u64 = 6;
 const ROUNDS: u64 = 24;
+const CRASHES: usize = 3;
 
 /// Whatever the network does, a write is tried again under its id until it is answered.
 async fn insist<'a, T>(write: impl Fn() -> Reply<'a, T>) -> T {
@@ -65,12 +67,44 @@ async fn nothing_is_lost_or_doubled_when_the_network_fails() {
     stop.send_replace(true);
     let written = writers.join_all().await;
     assert!(proxy.n_lost() > 0);
+    check(&journal, written).await;
+}
+
+/// A server of its own is killed while others write.
+#[tokio::test]
+async fn nothing_is_lost_or_doubled_when_the_server_crashes() {
+    if !Database::is_installed() {
+        return;
+    }
+    let mut server = Server::start(Sync::Memory).unwrap();
+    let journal = Postgres::open(config(&server.url("postgres"))).await;
+    let journal = Arc::new(journal.unwrap());
+    let mut writers = tokio::task::JoinSet::new();
+    let (stop, is_stopped) = watch::channel(false);
+    for n in 0..WRITERS {
+        writers.spawn(write(Arc::clone(&journal), n, is_stopped.clone()));
+    }
+    for _ in 0..CRASHES {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        server.crash().unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stop.send_replace(true);
+    check(&journal, writers.join_all().await).await;
+    let log = server.log();
+    let recoveries = log.matches("was not properly shut down");
+    assert_eq!(recoveries.count(), CRASHES, "{log}");
+}
+
+/// What writers were told is there, once and in order.
+pub(crate) async fn check(journal: &Postgres, written: Vec<Written>) {
     for Written {
         session,
         lines,
         n_commands,
     } in written
     {
+        assert!(n_commands > 0);
         let page = journal.read(&session, everything(0)).await.unwrap();
         let stored: Vec<_> = page.events.into_iter().map(|it| it.line).collect();
         assert!(
@@ -150,14 +184,18 @@ async fn each_write_whose_answer_is_lost_is_done_once() {
 }
 
 /// What a writer was told is stored.
-struct Written {
+pub(crate) struct Written {
     session: SessionId<'static>,
     lines: Vec<Bytes>,
     n_commands: u64,
 }
 
 /// Appends runs, some in one batch and some in several, and leaves a command with each, until it is stopped.
-async fn write(journal: Arc<Postgres>, n: u64, is_stopped: watch::Receiver<bool>) -> Written {
+pub(crate) async fn write(
+    journal: Arc<Postgres>,
+    n: u64,
+    is_stopped: watch::Receiver<bool>,
+) -> Written {
     let session = SessionId::new(format!("s{n}"));
     let lease = begin(&journal, &session, n).await;
     let mut written = Written {

@@ -103,6 +103,8 @@ impl TestProgram {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(&self.folder);
+        // Two programs run at once: together they have as many tests under way as `cargo test` has.
+        command.env("RUST_TEST_THREADS", "2");
         command
     }
 

@@ -14,7 +14,9 @@ use crate::{
     report::{Stage, Step, Warnings},
 };
 
-/// Run once, in full, in a step of its own.
+/// The rules for any bytes, which run thoroughly in a step of their own.
+const PROPERTIES: &str = "properties::";
+/// The longest of them, which runs only there.
 const EVERY_PREFIX: &str = "every_prefix_ends_well";
 
 pub(crate) fn stages() -> Vec<Stage> {
@@ -34,7 +36,7 @@ pub(crate) fn stages() -> Vec<Stage> {
     ];
     let test = vec![Step::new("test", test).within(300)];
     let computing = vec![
-        Step::new("every byte", every_byte).within(500),
+        Step::new("every byte", every_byte).within(600),
         peers::judges(),
         Step::new("fuzz", || fuzz::run(fuzz::SHORT)).within(360),
     ];
@@ -76,8 +78,8 @@ fn doc() -> Result<Warnings> {
     )
 }
 
-/// The fast tier shows the writers one cut in many; here they see every byte.
+/// The fast tier damages recordings here and there; here they are cut at every byte.
 fn every_byte() -> Result<Warnings> {
     let mut tests = libtest::program("formats", "it")?.command();
-    quiet(tests.arg(EVERY_PREFIX).env("LINKSPAN_EVERY_BYTE", "1"))
+    quiet(tests.arg(PROPERTIES).env("LINKSPAN_EVERY_BYTE", "1"))
 }

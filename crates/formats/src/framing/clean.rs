@@ -130,6 +130,11 @@ mod tests {
             None,
         );
         check(
+            br#""\udc00\udc00""#,
+            r#""\ufffd\ufffd""#,
+            Some(Repair::LoneSurrogate),
+        );
+        check(
             br#""\ud800\udbff\udc00\udfff""#,
             r#""\ufffd\udbff\udc00\ufffd""#,
             Some(Repair::LoneSurrogate),

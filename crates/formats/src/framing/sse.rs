@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn the_head_of_a_long_event_is_the_same_however_it_comes() {
         let line = [b"data: ".to_vec(), b"0123456789".repeat(100)].concat();
-        let text = [&line[..], b"\n\ndata: next\n\n"].concat();
+        let text = [&line[..], b"\ndata: more\n\ndata: next\n\n"].concat();
         for size in [1, 7, 255, 256, 257, 2000] {
             let mut sse = Sse::with_limit(500);
             let mut seen = Vec::new();
@@ -245,7 +245,7 @@ mod tests {
                 });
             }
             let head = line[..HEAD_KEPT].to_vec();
-            let expected = [(1006, head), (4, b"next".to_vec())];
+            let expected = [(1016, head), (4, b"next".to_vec())];
             assert_eq!(seen, expected, "chunks of {size}");
         }
     }

@@ -236,6 +236,34 @@ fn the_numbers_of_a_file_go_on_however_wild_they_are() {
     assert_eq!(next_seq(u64::MAX - 7), [half + 1, half + 2]);
 }
 
+#[test]
+fn the_names_of_a_file_are_taken_over() {
+    let mut seen = Vec::new();
+    let mut sink = |event: &Event<'_>| {
+        let run = event.run.as_ref().map(ToString::to_string);
+        seen.push((event.session.to_string(), event.engine.to_string(), run));
+    };
+    let mut lifecycle = dialogue();
+    lifecycle.adopt(&event(1));
+    lifecycle.start_run(&mut FrameContext::new(&mut sink), Cause::Prompt);
+    let name = |it: &str| it.to_owned();
+    assert_eq!(seen, [(name("other"), name("other"), Some(name("r7")))]);
+}
+
+#[test]
+fn a_text_of_a_subagent_and_an_empty_one_are_no_answers() {
+    let mut lifecycle = dialogue();
+    let mut sink = |_: &Event<'_>| ();
+    let mut cx = FrameContext::new(&mut sink);
+    lifecycle.note_answer(&cx, &Text::new("the answer"));
+    lifecycle.note_answer(&cx, &Text::EMPTY);
+    let path = [ItemId::new("agent")];
+    cx.inside(&path, |cx| {
+        lifecycle.note_answer(cx, &Text::new("a report"))
+    });
+    assert_eq!(lifecycle.answer, Some(Text::new("the answer")));
+}
+
 /// Of another session, engine and run than the lifecycle's own.
 fn event(seq: u64) -> Event<'static> {
     Event {

@@ -1,7 +1,7 @@
 //! Turns: how they begin, what their result says, what follows it, and streams that stop.
 
 use expect_test::expect;
-use model::Exit;
+use model::{Event, Exit, Frame};
 
 use super::*;
 use crate::readers::RunEnds;
@@ -319,4 +319,18 @@ fn a_session_that_changes_within_a_turn_fails_it() {
             run.ended completed answer=two
         "#]],
     );
+}
+
+#[test]
+fn qwen_is_told_apart_by_its_version() {
+    let mut line = init();
+    line["qwen_code_version"] = json!("0.9.0");
+    let mut engines = Vec::new();
+    let mut reader = machine::<Claude>(&ReaderConfig::default());
+    let mut sink = |event: &Event<'_>| engines.push(event.engine.to_string());
+    for line in [init(), line] {
+        reader.frame(Frame::Data(line.to_string().as_bytes()), &mut sink);
+    }
+    engines.dedup();
+    assert_eq!(engines, ["claude", "qwen"]);
 }

@@ -111,13 +111,13 @@ pub(crate) enum Command {
     ClaudeSdk(ClaudeSdkArgs),
     #[command(before_help = store::STDIO_EXAMPLE, after_long_help = exit::STDIO_HELP)]
     Stdio(StdioArgs),
-    #[command(before_help = store::SESSIONS_EXAMPLE, after_long_help = exit::HELP)]
+    #[command(before_help = store::SESSIONS_EXAMPLE, after_long_help = exit::SESSIONS_HELP)]
     Sessions(SessionsArgs),
-    #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::HELP)]
+    #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::CONVERT_HELP)]
     Show(ShowArgs),
-    #[command(before_help = store::REPLAY_EXAMPLE, after_long_help = exit::HELP)]
+    #[command(before_help = store::REPLAY_EXAMPLE, after_long_help = exit::CONVERT_HELP)]
     Replay(ReplayArgs),
-    #[command(before_help = CONVERT_EXAMPLE, after_long_help = exit::HELP)]
+    #[command(before_help = CONVERT_EXAMPLE, after_long_help = exit::CONVERT_HELP)]
     Convert(ConvertArgs),
     #[command(before_help = ENGINES_EXAMPLE)]
     Engines(EnginesArgs),

@@ -17,10 +17,26 @@ use crate::suggestions;
 /// The part of `--help` about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0    success, even if the converted run failed or the reader of the output closed it
-  2    bad usage, a bad config, or an unknown format or profile
+  0    success, or the reader of the output closed it
+  2    bad usage or a bad config
   3    the input could not be read or the output could not be written
   130  interrupted";
+
+/// The part about exit codes in the help of commands that convert: `convert`, `replay` and `show`.
+pub(crate) const CONVERT_HELP: &str = "\
+Exit codes:
+  0    success, even if the converted run failed or the reader of the output closed it
+  2    bad usage, a bad config, or an unknown session, format or profile
+  3    the input could not be read or the output could not be written
+  130  interrupted";
+
+/// The part of `sessions --help` about exit codes.
+pub(crate) const SESSIONS_HELP: &str = "\
+Exit codes:
+  0    success, or the reader of the output closed it
+  2    bad usage, or an unknown session
+  3    the journal could not be read or written
+  5    the session that was to be removed is in use";
 
 /// The part of `run --help` about exit codes.
 pub(crate) const RUN_HELP: &str = "\
@@ -309,6 +325,8 @@ mod tests {
         let manual = include_str!("../../../docs/cli.md");
         let all = [
             HELP,
+            CONVERT_HELP,
+            SESSIONS_HELP,
             RUN_HELP,
             EXEC_HELP,
             SERVE_HELP,

@@ -145,7 +145,8 @@ impl Postgres {
     /// What a step has removed whose answer was lost is not counted.
     async fn retain_all(&self, retention: Retention) -> Result<Removed> {
         let mut removed = Removed::default();
-        let mut after = Some(i64::MIN);
+        // Without a limit nothing goes, and no log has to be locked to find that out.
+        let mut after = (retention != Retention::default()).then_some(i64::MIN);
         while let Some(place) = after {
             let step = |client: Arc<Client>| -> Reply<'_, _> {
                 Box::pin(async move { retention::step(&client, &retention, place).await })

@@ -119,6 +119,16 @@ pub struct Listing {
     pub next: Option<ListCursor>,
 }
 
+impl Listing {
+    /// A page of at most `limit` sessions; one more tells that there is another page.
+    pub(crate) fn page(mut sessions: Vec<Session>, limit: usize) -> Self {
+        let has_more = sessions.len() > limit;
+        sessions.truncate(limit);
+        let next = sessions.last().filter(|_| has_more).map(Session::cursor);
+        Self { sessions, next }
+    }
+}
+
 /// What the text filter looks at, one line each, in lower case.
 pub(crate) fn searchable<'a>(fields: impl IntoIterator<Item = Option<&'a str>>) -> String {
     let mut text = String::new();

@@ -86,6 +86,9 @@ impl Keeper {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        // What ends this process may end its group, and the shell has to outlive it for a moment.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let mut shell = shell.spawn()?;
         self.stdin = shell.stdin.take();
         self.shell = Some(shell);

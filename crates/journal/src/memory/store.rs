@@ -150,17 +150,14 @@ impl MemoryStore {
     ) -> Listing {
         // One more than wanted tells whether there is another page.
         let limit = limit.max(1) as usize;
-        let mut sessions: Vec<_> = self
+        let sessions = self
             .newest_first()
             .into_iter()
             .map(MemoryLog::session)
             .filter(|it| after.is_none_or(|after| is_older(it, after)) && matches(it, query))
             .take(limit + 1)
             .collect();
-        let has_more = sessions.len() > limit;
-        sessions.truncate(limit);
-        let next = sessions.last().filter(|_| has_more).map(Session::cursor);
-        Listing { sessions, next }
+        Listing::page(sessions, limit)
     }
 
     fn newest_first(&self) -> Vec<&MemoryLog> {

@@ -163,11 +163,8 @@ pub(super) async fn list(
         .bind(limit as i64 + 1)
         .rows(client)
         .await?;
-    let mut sessions = rows.iter().map(session).collect::<Result<Vec<_>>>()?;
-    let has_more = sessions.len() > limit;
-    sessions.truncate(limit);
-    let next = sessions.last().filter(|_| has_more).map(Session::cursor);
-    Ok(Listing { sessions, next })
+    let sessions = rows.iter().map(session).collect::<Result<_>>()?;
+    Ok(Listing::page(sessions, limit))
 }
 
 const RENAME: &str = "UPDATE linkspan.sessions SET title = $2, changed_at = clock_timestamp() WHERE id = $1 RETURNING key";

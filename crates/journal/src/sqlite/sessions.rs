@@ -152,11 +152,8 @@ pub(super) fn list(
         ],
         |row| session(row)?.map_or_else(|| placeholder(row), Ok),
     )?;
-    let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let has_more = sessions.len() > limit;
-    sessions.truncate(limit);
-    let next = sessions.last().filter(|_| has_more).map(Session::cursor);
-    Ok(Listing { sessions, next })
+    let sessions = rows.collect::<rusqlite::Result<_>>()?;
+    Ok(Listing::page(sessions, limit))
 }
 
 pub(super) fn rename(conn: &Connection, id: &SessionId<'static>, title: &str) -> Result<()> {

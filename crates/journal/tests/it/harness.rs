@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use journal::{
     Batch, Clock as _, Config, Deltas, Entry, Fault, Journal, Lease, ManualClock, Memory,
-    NewSession, Owner, Page, Postgres, Read, Result, Session, Sqlite, Takeover, Truncate,
+    NewSession, Node, Owner, Page, Postgres, Read, Result, Session, Sqlite, Takeover, Truncate,
 };
 use model::{
     Ask, AskId, AskKind, AskSettled, Binding, Body, Cause, Channel, Decision, Delta, Event, ItemId,
@@ -154,15 +154,7 @@ impl Harness {
     }
 
     pub(crate) async fn create(&self, id: &str) -> Session {
-        let session = NewSession {
-            home: journal::Node::default(),
-            id: SessionId::new(id.to_owned()),
-            engine: "claude".to_owned(),
-            cwd: None,
-            title: None,
-            parent: None,
-        };
-        self.journal.create(session).await.unwrap()
+        self.journal.create(new_session(id)).await.unwrap()
     }
 
     pub(crate) async fn acquire(&self, session: &str, owner: &str) -> Result<Lease> {
@@ -197,6 +189,17 @@ impl Harness {
     pub(crate) async fn find(&self, session: &str) -> Session {
         let session = SessionId::new(session);
         self.journal.find_session(&session).await.unwrap().unwrap()
+    }
+}
+
+pub(crate) fn new_session(id: &str) -> NewSession {
+    NewSession {
+        id: SessionId::new(id.to_owned()),
+        home: Node::default(),
+        engine: "claude".to_owned(),
+        cwd: None,
+        title: None,
+        parent: None,
     }
 }
 

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{
-    Batch, CommandBody, Enqueued, Entry, Error, Fault, Journal, Lease, NewSession, Node, Owner,
-    Postgres, PromptTarget, Removed, Reply, Retention, Takeover, WriteId,
+    Batch, CommandBody, Enqueued, Entry, Error, Fault, Journal, Lease, Owner, Postgres,
+    PromptTarget, Removed, Reply, Retention, Takeover, WriteId,
 };
 use model::{Body, Outcome, RunId, SessionId};
 use private_postgres::{Server, Sync};
 use tokio::sync::watch;
 
 use crate::database::{Database, config};
-use crate::harness::{Dice, ask_opened, ended, entries, event, everything, note, started};
+use crate::harness::{
+    Dice, ask_opened, ended, entries, event, everything, new_session, note, started,
+};
 use crate::proxy::{Network, Proxy};
 
 pub(crate) const WRITERS: u64 = 6;
@@ -28,17 +30,6 @@ async fn insist<'a, T>(write: impl Fn() -> Reply<'a, T>) -> T {
             Err(Error::Storage(Fault::Lost | Fault::Busy | Fault::Io(_))) => (),
             Err(err) => panic!("{err:?}"),
         }
-    }
-}
-
-fn new(session: &SessionId<'static>) -> NewSession {
-    NewSession {
-        id: session.clone(),
-        home: Node::default(),
-        engine: "claude".to_owned(),
-        cwd: None,
-        title: None,
-        parent: None,
     }
 }
 
@@ -140,7 +131,7 @@ async fn each_write_whose_answer_is_lost_is_done_once() {
     let url = database.url_through(proxy.port);
     let journal = Postgres::open(config(&url)).await.unwrap();
     let (session, owner) = (SessionId::new("s"), Owner::new("owner"));
-    let created = unanswered(&proxy, journal.create(new(&session))).await;
+    let created = unanswered(&proxy, journal.create(new_session("s"))).await;
     assert_eq!(created.activity, 1);
     let ttl = Duration::from_secs(60);
     let acquire = journal.acquire(&session, &owner, ttl, Takeover::Lapsed);
@@ -157,7 +148,7 @@ async fn each_write_whose_answer_is_lost_is_done_once() {
     assert_eq!(unanswered(&proxy, command).await, 1);
     let settle = journal.settle(&session, 2, WriteId::new(), Bytes::new());
     assert_eq!(unanswered(&proxy, settle).await, 2);
-    let target = PromptTarget::New(new(&SessionId::new("t")));
+    let target = PromptTarget::New(new_session("t"));
     let enqueue = journal.enqueue(target, WriteId::new(), Bytes::new());
     let (number, position) = (1, 0);
     let enqueued = unanswered(&proxy, enqueue).await;
@@ -225,7 +216,7 @@ pub(crate) async fn write(
 async fn begin(journal: &Postgres, session: &SessionId<'static>, n: u64) -> Lease {
     insist(|| {
         Box::pin(async {
-            match journal.create(new(session)).await {
+            match journal.create(new_session(session.as_str())).await {
                 // An earlier try that was given up had been done.
                 Err(Error::SessionExists { .. }) => Ok(()),
                 created => created.map(drop),

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use journal::{
-    Batch, CommandBody, Error, Fault, Journal, Lease, NewSession, Node, Owner, Postgres, Read,
-    Scope, SessionQuery, State, Takeover, WriteId,
+    Batch, CommandBody, Error, Fault, Journal, Lease, Node, Owner, Postgres, Read, Scope,
+    SessionQuery, State, Takeover, WriteId,
 };
 use model::{BodyKind, SessionId};
 use tokio::time::timeout;
 
 use crate::database::{Database, config};
-use crate::harness::{ask_opened, entries, everything, note, started, with_frame};
+use crate::harness::{ask_opened, entries, everything, new_session, note, started, with_frame};
 
 const TTL: Duration = Duration::from_secs(60);
 /// Long enough for a hint or a poll, on a machine with much to do.
@@ -24,19 +24,8 @@ async fn open(database: &Database) -> Postgres {
     Postgres::open(config(&database.url())).await.unwrap()
 }
 
-fn new(id: &str) -> NewSession {
-    NewSession {
-        id: SessionId::new(id.to_owned()),
-        home: Node::default(),
-        engine: "claude".to_owned(),
-        cwd: None,
-        title: None,
-        parent: None,
-    }
-}
-
 async fn lease(journal: &Postgres, id: &str) -> Lease {
-    journal.create(new(id)).await.unwrap();
+    journal.create(new_session(id)).await.unwrap();
     let (session, owner) = (SessionId::new(id), Owner::new("owner"));
     let lease = journal.acquire(&session, &owner, TTL, Takeover::Lapsed);
     lease.await.unwrap()

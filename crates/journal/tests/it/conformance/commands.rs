@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{
-    Batch, Command, CommandBody, CommandStatus, Enqueued, Entry, Error, NewSession, PromptTarget,
-    Retention, State, WriteId,
+    Batch, Command, CommandBody, CommandStatus, Enqueued, Entry, Error, PromptTarget, Retention,
+    State, WriteId,
 };
 use model::{Origin, SessionId};
 
 use super::for_every_engine;
-use crate::harness::{Engine, Harness, START, TTL, entries, event, note, started};
+use crate::harness::{Engine, Harness, START, TTL, entries, event, new_session, note, started};
 
 for_every_engine!(
     commands_come_in_order_until_they_are_done,
@@ -161,17 +161,6 @@ async fn a_queue_has_an_end(engine: Engine) {
     ));
 }
 
-fn new(id: &str) -> NewSession {
-    NewSession {
-        home: journal::Node::default(),
-        id: SessionId::new(id.to_owned()),
-        engine: "claude".to_owned(),
-        cwd: None,
-        title: None,
-        parent: None,
-    }
-}
-
 async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
     let harness = Harness::new(engine).await;
     let enqueue = async |home| {
@@ -181,19 +170,23 @@ async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
     let placed = |number, position| Enqueued { number, position };
     let session = SessionId::new("s");
     assert_eq!(
-        enqueue(PromptTarget::New(new("s"))).await.unwrap(),
+        enqueue(PromptTarget::New(new_session("s"))).await.unwrap(),
         placed(1, 0)
     );
     assert!(matches!(
-        enqueue(PromptTarget::New(new("s"))).await,
+        enqueue(PromptTarget::New(new_session("s"))).await,
         Err(Error::SessionExists { .. })
     ));
     assert_eq!(
-        enqueue(PromptTarget::Either(new("s"))).await.unwrap(),
+        enqueue(PromptTarget::Either(new_session("s")))
+            .await
+            .unwrap(),
         placed(2, 1)
     );
     assert_eq!(
-        enqueue(PromptTarget::Either(new("t"))).await.unwrap(),
+        enqueue(PromptTarget::Either(new_session("t")))
+            .await
+            .unwrap(),
         placed(1, 0)
     );
     let at = PromptTarget::Session(session.clone());
@@ -211,7 +204,7 @@ async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
             .await
             .unwrap();
     }
-    let refused = enqueue(PromptTarget::Either(new("s"))).await;
+    let refused = enqueue(PromptTarget::Either(new_session("s"))).await;
     assert!(matches!(refused, Err(Error::TooManyCommands { .. })));
     assert_eq!(harness.find("s").await.queued, 1000);
 }

@@ -1,13 +1,13 @@
 //! A write that is sent again under its id, because its answer was lost, counts once.
 
 use bytes::Bytes;
-use journal::{
-    Batch, CommandBody, Enqueued, Error, NewSession, PromptTarget, SessionQuery, WriteId,
-};
+use journal::{Batch, CommandBody, Enqueued, Error, PromptTarget, SessionQuery, WriteId};
 use model::{Decision, Outcome, SessionId};
 
 use super::for_every_engine_and_network;
-use crate::harness::{Engine, Harness, ask_opened, ended, entries, note, settled, started};
+use crate::harness::{
+    Engine, Harness, ask_opened, ended, entries, new_session, note, settled, started,
+};
 
 for_every_engine_and_network!(
     a_batch_sent_twice_counts_once,
@@ -133,16 +133,8 @@ async fn a_command_that_is_done_is_not_taken_again(engine: Engine) {
 async fn a_prompt_sent_twice_makes_one_session(engine: Engine) {
     let harness = Harness::new(engine).await;
     let id = WriteId::new();
-    let new = NewSession {
-        home: journal::Node::default(),
-        id: SessionId::new("s"),
-        engine: "claude".to_owned(),
-        cwd: None,
-        title: None,
-        parent: None,
-    };
     for _ in 0..2 {
-        let target = PromptTarget::New(new.clone());
+        let target = PromptTarget::New(new_session("s"));
         let enqueued = harness.journal.enqueue(target, id, Bytes::new()).await;
         let expected = Enqueued {
             number: 1,

@@ -14,7 +14,6 @@ mod config;
 mod effects;
 mod fault;
 mod follow;
-mod heard;
 mod hints;
 mod leases;
 mod log;
@@ -22,6 +21,7 @@ mod migrate;
 mod password;
 mod pool;
 mod query;
+mod responsive;
 mod retention;
 mod runs;
 mod sessions;
@@ -38,9 +38,9 @@ use model::{RunId, SessionId};
 use tokio::task::JoinHandle;
 
 use self::client::{Client, Directness};
-use self::heard::HeardRuns;
 use self::hints::Hints;
 use self::pool::Pool;
+use self::responsive::ResponsiveRuns;
 use crate::command::{Command, CommandBody, CommandStatus, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Error, Fault, Result};
@@ -62,7 +62,7 @@ pub use self::config::{PostgresAddress, PostgresConfig};
 pub struct Postgres {
     pool: Arc<Pool>,
     hints: Arc<Hints>,
-    heard: HeardRuns,
+    responsive: ResponsiveRuns,
     cut: Option<Truncate>,
     tasks: [JoinHandle<()>; 2],
 }
@@ -93,7 +93,7 @@ impl Postgres {
             ],
             pool,
             hints,
-            heard: HeardRuns::default(),
+            responsive: ResponsiveRuns::default(),
             cut: config.cut,
         })
     }
@@ -123,13 +123,13 @@ impl Postgres {
 
     async fn append_batch(&self, lease: &Lease, mut batch: Batch) -> Result<Range<u64>> {
         batch.prepare(self.cut)?;
-        let is_heard = self.heard.contains(lease);
+        let is_responsive = self.responsive.contains(lease);
         let appended = call::call(&self.pool, batch.length(), |client| {
             let batch = &batch;
-            Box::pin(async move { append::append(&client, lease, batch, is_heard).await })
+            Box::pin(async move { append::append(&client, lease, batch, is_responsive).await })
         });
         let appended = appended.await?;
-        self.heard.note(lease, &batch);
+        self.responsive.note(lease, &batch);
         let session = lease.session.clone();
         match appended.stored {
             Some((key, now)) => {
@@ -233,7 +233,7 @@ impl Journal for Postgres {
                 Box::pin(async move { leases::release(&client, lease).await })
             };
             let key = call::call(&self.pool, 0, release).await?;
-            self.heard.forget(lease);
+            self.responsive.forget(lease);
             let change = Change::Commands(lease.session.clone());
             self.hints.notify(key, change);
             Ok(())

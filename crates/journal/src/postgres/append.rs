@@ -64,9 +64,9 @@ const ANSWER: &str = concat!(" SELECT session, head, ", now_millis!(), " FROM fe
 
 /// The statement for a batch. Most have events and nothing else, and planning the rest would take longer than
 /// storing them; `$12` to `$17` are sent when any of it is needed.
-fn append_sql(batch: &Batch, is_heard: bool) -> String {
+fn append_sql(batch: &Batch, is_responsive: bool) -> String {
     let has_frames = frames(&batch.entries).next().is_some();
-    let is_news = !is_heard && batch.entries.iter().any(|it| it.is_agents);
+    let is_news = !is_responsive && batch.entries.iter().any(|it| it.is_agents);
     let parts = [
         (!batch.entries.is_empty(), EVENTS),
         (is_news, HEARD),
@@ -86,19 +86,19 @@ pub(super) struct AppendedRows {
     pub(super) stored: Option<(i64, Timestamp)>,
 }
 
-/// `is_heard`: the open run of the session is known as one whose agent has emitted an event.
+/// `is_responsive`: the open run of the session is known as one whose agent has emitted an event.
 pub(super) async fn append(
     client: &Client,
     lease: &Lease,
     batch: &Batch,
-    is_heard: bool,
+    is_responsive: bool,
 ) -> Result<AppendedRows> {
     // The statement numbers events by itself: a gap would be closed by it.
     if !is_contiguous(&batch.entries) {
         return refused(client, lease, batch).await;
     }
     let columns = Columns::of(&lease.session, &batch.entries);
-    let sql = append_sql(batch, is_heard);
+    let sql = append_sql(batch, is_responsive);
     let query = columns.query(&sql, lease, batch);
     let has_effects = batch.entries.iter().any(|it| it.effect != Effect::None);
     let appended = match has_effects {

@@ -1,4 +1,4 @@
-//! Which open runs are known as heard, so that not every append has to look for one that is not.
+//! Which open runs are known as responsive: their agents have emitted an event. An append need not look for them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -14,9 +14,9 @@ const MAX_SESSIONS: usize = 4096;
 /// The sessions whose agents have emitted an event in the open run, under the epoch of their lease: another
 /// owner may begin another run.
 #[derive(Debug, Default)]
-pub(super) struct HeardRuns(Mutex<HashMap<SessionId<'static>, u64>>);
+pub(super) struct ResponsiveRuns(Mutex<HashMap<SessionId<'static>, u64>>);
 
-impl HeardRuns {
+impl ResponsiveRuns {
     pub(super) fn contains(&self, lease: &Lease) -> bool {
         self.sessions().get(&lease.session) == Some(&lease.epoch)
     }

@@ -10,6 +10,9 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a program made to die may do so")]
 
+#[path = "shared/notice.rs"]
+mod notice;
+
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +22,10 @@ use bytes::Bytes;
 use journal::{
     Batch, Config, Entry, Error, Journal, Lease, NewSession, Owner, Sqlite, SystemClock, Takeover,
 };
-use model::{Body, Event, Level, Notice, Origin, SessionId, Text};
+use model::SessionId;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use self::notice::notice;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -97,25 +102,6 @@ fn limit_files(bytes: Option<u64>) {
 
 fn entry(lease: &Lease, seq: u64) -> Entry {
     let text = format!("{seq} ").repeat((seq % 97) as usize * 5 + 1);
-    let event = Event {
-        seq,
-        at: None,
-        session: lease.session.by_ref(),
-        run: None,
-        engine: "claude".into(),
-        path: Vec::new().into(),
-        origin: Origin::Agent,
-        frame: None,
-        native: None,
-        why: None,
-        extra: Vec::new().into(),
-        body: Body::NoticeRaised(Notice {
-            level: Level::Info,
-            code: "appended".into(),
-            text: Text::new(&text),
-            item: None,
-            detail: None,
-        }),
-    };
+    let event = notice(lease, seq, None, "appended", &text);
     Entry::of(&event, Some(Bytes::from(text.clone()))).unwrap()
 }

@@ -9,6 +9,9 @@
     reason = "a measurement that cannot continue should stop"
 )]
 
+#[path = "shared/notice.rs"]
+mod notice;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,8 +19,10 @@ use std::time::Instant;
 use journal::{
     Batch, Config, Entry, Journal, Lease, NewSession, Owner, Sqlite, SystemClock, Takeover,
 };
-use model::{Body, Event, Level, Notice, Origin, RunId, SessionId, Text};
+use model::SessionId;
 use rusqlite::{Connection, params};
+
+use self::notice::notice;
 
 /// Enough of them that one slow sync does not make a round.
 const BATCHES: u64 = 400;
@@ -124,25 +129,6 @@ fn lease() -> Lease {
 
 fn entry(lease: &Lease, seq: u64) -> Entry {
     let text = "x".repeat(850);
-    let event = Event {
-        seq,
-        at: None,
-        session: lease.session.by_ref(),
-        run: Some(RunId::new("run")),
-        engine: "claude".into(),
-        path: Vec::new().into(),
-        origin: Origin::Agent,
-        frame: None,
-        native: None,
-        why: None,
-        extra: Vec::new().into(),
-        body: Body::NoticeRaised(Notice {
-            level: Level::Info,
-            code: "rate".into(),
-            text: Text::new(&text),
-            item: None,
-            detail: None,
-        }),
-    };
+    let event = notice(lease, seq, Some("run"), "rate", &text);
     Entry::of(&event, None).unwrap()
 }

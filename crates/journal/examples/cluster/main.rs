@@ -11,6 +11,8 @@
 )]
 
 mod delay;
+#[path = "../shared/notice.rs"]
+mod notice;
 mod rates;
 mod session;
 

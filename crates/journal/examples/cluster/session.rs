@@ -6,8 +6,10 @@ use journal::{
     Entry, Journal, Lease, NewSession, Node, Owner, Postgres, PostgresAddress, PostgresConfig,
     Takeover,
 };
-use model::{Body, Event, Level, Notice, Origin, RunId, SessionId, Text};
+use model::SessionId;
 use private_postgres::Server;
+
+use crate::notice::notice;
 
 /// A database that nothing is in yet.
 pub(crate) fn database(server: &Server) -> String {
@@ -52,25 +54,6 @@ pub(crate) fn lease_of(n: usize) -> Lease {
 /// Three hundred bytes, as a line of an agent that streams.
 pub(crate) fn entry(lease: &Lease, seq: u64) -> Entry {
     let text = "x".repeat(150);
-    let event = Event {
-        seq,
-        at: None,
-        session: lease.session.by_ref(),
-        run: Some(RunId::new("run")),
-        engine: "claude".into(),
-        path: Vec::new().into(),
-        origin: Origin::Agent,
-        frame: None,
-        native: None,
-        why: None,
-        extra: Vec::new().into(),
-        body: Body::NoticeRaised(Notice {
-            level: Level::Info,
-            code: "rate".into(),
-            text: Text::new(&text),
-            item: None,
-            detail: None,
-        }),
-    };
+    let event = notice(lease, seq, Some("run"), "rate", &text);
     Entry::of(&event, None).unwrap()
 }
